@@ -1,0 +1,137 @@
+"""The one place that reads from and writes to AnnData."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from anndata import AnnData, ImplicitModificationWarning
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+
+def check_adata(adata: Any) -> None:
+    """Raise unless this is an AnnData in memory."""
+    if not isinstance(adata, AnnData):
+        msg = f"adata is a {type(adata).__name__}, not an AnnData. For plain arrays use scutc.UTC."
+        raise TypeError(msg)
+    if adata.isbacked:
+        msg = "adata is backed by a file. Load it first: adata = adata.to_memory()."
+        raise NotImplementedError(msg)
+
+
+def check_key(key: Any) -> None:
+    """Raise unless results can be written, and read from a file again, under this key."""
+    if not isinstance(key, str) or not key or "/" in key:
+        msg = f"key_added={key!r} is not a non-empty string without '/'."
+        raise ValueError(msg)
+
+
+def read_matrix(
+    adata: AnnData,
+    *,
+    layer: str | None = None,
+    use_raw: bool = False,
+    use_rep: str | None = None,
+    mask_var: str | NDArray[np.bool_] | None = None,
+) -> tuple[Any, NDArray[np.bool_] | None]:
+    """The matrix that the selectors choose, dense or sparse, ``adata.X`` by default, and the mask of its genes."""
+    selectors = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
+    chosen = [f"{name}={value!r}" for name, value in selectors.items() if value is not None]
+    if len(chosen) > 1:
+        msg = f"Both {' and '.join(chosen)} choose the input: give one of them."
+        raise ValueError(msg)
+    if use_rep is not None and mask_var is not None:
+        msg = f"mask_var selects genes, which use_rep={use_rep!r} does not have: give one of them."
+        raise ValueError(msg)
+    if use_raw and adata.raw is None:
+        msg = "use_raw=True, but adata.raw is missing. Set adata.raw or leave use_raw out."
+        raise ValueError(msg)
+
+    matrix: Any
+    if layer is not None:
+        matrix = _lookup(adata.layers, layer, "layer", "adata.layers")
+    elif use_rep is not None:
+        matrix = _lookup(adata.obsm, use_rep, "use_rep", "adata.obsm")
+    else:
+        matrix = adata.raw.X if use_raw else adata.X
+    matrix = _check_matrix(matrix)
+    if mask_var is None:
+        return matrix, None
+    mask = _resolve_mask(adata.raw.var, mask_var, "adata.raw.var") if use_raw else _resolve_mask(adata.var, mask_var)
+    return matrix[:, mask], mask
+
+
+def _lookup(mapping: Any, key: str, name: str, where: str) -> Any:
+    if key not in mapping:
+        # From anndata 0.13 on, X is the layer None.
+        valid = ", ".join(repr(other) for other in mapping if other is not None)
+        msg = f"{name}={key!r} is not in {where}. Valid: {valid or 'none, it is empty'}."
+        raise KeyError(msg)
+    return mapping[key]
+
+
+def _resolve_mask(
+    var: pd.DataFrame, mask_var: str | pd.Series | NDArray[np.bool_], where: str = "adata.var"
+) -> NDArray[np.bool_]:
+    if isinstance(mask_var, str):
+        mask = np.array(_lookup(var, mask_var, "mask_var", where))
+    else:
+        if isinstance(mask_var, pd.Series) and not mask_var.index.equals(var.index):
+            msg = f"The index of mask_var is not that of {where}: give it the same genes in the same order."
+            raise ValueError(msg)
+        mask = np.array(mask_var)
+    if mask.dtype != bool or mask.shape != (len(var),):
+        msg = f"mask_var must be {len(var)} booleans, one per gene of {where}, not {mask.dtype} of shape {mask.shape}."
+        raise ValueError(msg)
+    if not mask.any():
+        msg = "mask_var selects none of the genes."
+        raise ValueError(msg)
+    return mask
+
+
+def _check_matrix(matrix: Any) -> Any:
+    if matrix is None:
+        msg = "adata.X is missing. Choose another input with layer=, use_raw= or use_rep=."
+        raise ValueError(msg)
+    if isinstance(matrix, pd.DataFrame):
+        matrix = matrix.to_numpy()
+    if not isinstance(matrix, np.ndarray) and not sparse.issparse(matrix):
+        msg = f"A matrix of type {type(matrix).__name__} is not supported: use a numpy array or a scipy sparse matrix."
+        raise NotImplementedError(msg)
+    if matrix.dtype.kind not in "biuf":
+        msg = f"The matrix holds {matrix.dtype}, not numbers: convert it, for example with adata.X.astype('float32')."
+        raise ValueError(msg)
+    return matrix
+
+
+def write_result(
+    adata: AnnData,
+    key: str,
+    *,
+    labels: Mapping[str, NDArray[np.intp]],
+    embedding: NDArray[np.float64],
+    uns: dict[str, Any],
+) -> list[str]:
+    """Write ``obs[name]`` for each of the labels, ``obsm["X_" + key]`` and ``uns[key]``; return what was added."""
+    with warnings.catch_warnings():
+        # Writing to a view makes it an object of its own: what is wanted here.
+        warnings.simplefilter("ignore", ImplicitModificationWarning)
+        adata.obsm[f"X_{key}"] = embedding
+        adata.uns[key] = uns
+        for name, codes in labels.items():
+            categories = [str(code) for code in range(codes.max() + 1)]
+            adata.obs[name] = pd.Categorical.from_codes(codes, categories=categories)
+            if np.size(adata.uns.get(f"{name}_colors", categories)) != len(categories):
+                del adata.uns[f"{name}_colors"]
+    return [
+        f"'X_{key}', the fused embedding (adata.obsm)",
+        *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in labels),
+        f"'{key}', parameters, spectra and agreement of the orders (adata.uns)",
+    ]

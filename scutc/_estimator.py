@@ -1,0 +1,301 @@
+"""The scikit-learn estimator: arrays in, labels and embedding out."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from .core.affinities import AFFINITIES, AffinitySettings
+from .core.assignment import consensus, partition
+from .core.geometry import METRICS, compute_geometry
+from .core.n_clusters import estimate_n_clusters
+from .core.solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+# With few samples an order cannot speak in many dimensions without telling noise.
+MAX_RANK_PER_SAMPLE = 0.25
+
+
+class UTC(ClusterMixin, BaseEstimator):
+    """Uniform tensor clustering.
+
+    Measures how two, three and four samples lie to each other, fuses these orders into one embedding, and clusters the
+    samples in it. Meant for few samples with very many features; memory grows with the square of the number of samples.
+
+    Parameters
+    ----------
+    n_clusters
+        Number of clusters. ``None`` estimates it: the number at which the clusters are best separated and the single
+        orders agree best on them.
+    orders
+        Orders of affinity to fuse, any non-empty subset of (2, 3, 4): pairs of samples, angles among three, ratios of
+        distances among four.
+    metric
+        ``"correlation"`` centres every sample and scales it to unit length first, which suits expression data;
+        ``"euclidean"`` takes the samples as they are.
+    n_neighbors
+        Perplexity of order 2, at most a third of the number of samples, and reach of the reference pairs of order 4.
+    n_anchors
+        Number of samples from which order 3 looks at the others. ``None`` takes all.
+    n_pairs
+        Number of reference pairs of order 4. ``None`` takes all pairs of near neighbours.
+    sharpness
+        How fast an affinity of order 4 falls with the ratio of distances (σ in the paper).
+    effective_rank
+        Number of dimensions in which each order may speak: its eigenvalues are raised to the power at which they add
+        up to this, or to a quarter of the number of samples where that is less.
+    solver
+        ``"spectral"``: the orders contracted to pairs of samples, one eigenproblem.
+    random_state
+        Seed for the samples of anchors and pairs and for the starts of the mixtures.
+    n_jobs
+        Number of threads. The result does not depend on it.
+    verbose
+        A function that is called with a line of text at each stage, for example ``print``.
+
+    Attributes
+    ----------
+    labels_
+        Cluster of each sample, numbered by decreasing size.
+    embedding_
+        The fused embedding, samples × max(2, ``n_clusters_``).
+    n_clusters_
+        Number of clusters.
+    n_clusters_candidates_, n_clusters_scores_
+        What was tried where the number of clusters was estimated, and the scores; else ``None``.
+    spectrum_
+        Eigenvalues of the fused operator, at most 1, largest first.
+    order_spectra_
+        The same for each order alone.
+    agreement_
+        For each order the adjusted Rand index between its own clustering and the labels.
+    orders_
+        The orders that were fused, ascending.
+    metric_
+        The metric that was used: ``"euclidean"`` where there is but one feature.
+    seed_
+        ``random_state`` if it is an integer, else the seed that was drawn from it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from scutc import UTC
+    >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
+    >>> model = UTC(n_clusters=3).fit(X)
+    >>> np.bincount(model.labels_)
+    array([20, 20, 20])
+    >>> model.embedding_.shape
+    (60, 3)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        orders: Iterable[int] = (2, 3, 4),
+        metric: str = "correlation",
+        n_neighbors: int = 15,
+        n_anchors: int | None = 64,
+        n_pairs: int | None = 64,
+        sharpness: float = 3.0,
+        effective_rank: float = 16.0,
+        solver: str = "spectral",
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: Callable[[str], object] | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.orders = orders
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.n_anchors = n_anchors
+        self.n_pairs = n_pairs
+        self.sharpness = sharpness
+        self.effective_rank = effective_rank
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of a dense or sparse matrix.
+
+        Parameters
+        ----------
+        X
+            Samples × features, dense or sparse (CSR or CSC); never densified.
+        y
+            Ignored.
+        """
+        orders = self._check_parameters()
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
+        _check_finite(X)
+        if self.n_clusters is not None:
+            check_n_clusters(self.n_clusters, X.shape[0])
+        self.orders_ = orders
+        self.metric_ = self.metric
+        if self.metric == "correlation" and X.shape[1] == 1:
+            self.metric_ = "euclidean"
+            warnings.warn("A single feature has no correlation: using metric='euclidean'.", UserWarning, stacklevel=2)
+        report = self._report
+        self.seed_ = _draw_seed(self.random_state)
+        settings = AffinitySettings(
+            n_neighbors=self.n_neighbors,
+            n_anchors=self.n_anchors,
+            n_pairs=self.n_pairs,
+            sharpness=self.sharpness,
+            seed=self.seed_,
+        )
+        # One BLAS thread, parallel over blocks of rows instead: BLAS sums in another order with more threads.
+        with threadpool_limits(limits=1):
+            report(f"distances between {X.shape[0]} samples")
+            geometry = compute_geometry(X, self.metric_, self.n_jobs)
+            affinities = {order: AFFINITIES[order](geometry, settings) for order in orders}
+            effective_rank = min(self.effective_rank, X.shape[0] * MAX_RANK_PER_SAMPLE)
+            self._solution = SOLVERS[self.solver](
+                affinities, n_clusters=self.n_clusters or 1, effective_rank=effective_rank, report=report
+            )
+            if self.n_clusters is None:
+                estimate = estimate_n_clusters(self._solution, self.seed_, report)
+                self.n_clusters_ = estimate.n_clusters
+                self.n_clusters_candidates_: NDArray[np.intp] | None = estimate.candidates
+                self.n_clusters_scores_: NDArray[np.float64] | None = estimate.scores
+            else:
+                self.n_clusters_ = int(self.n_clusters)
+                self.n_clusters_candidates_ = None
+                self.n_clusters_scores_ = None
+        self.spectrum_ = self._solution.spectrum
+        self.order_spectra_ = self._solution.order_spectra
+        self.embedding_ = self._solution.embedding[:, : max(2, self.n_clusters_)]
+        self.labels_, self.agreement_ = self.cut(self.n_clusters_)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
+        """Cluster the rows of a matrix and return the fused embedding.
+
+        Parameters
+        ----------
+        X
+            Samples × features, dense or sparse.
+        y
+            Ignored.
+        """
+        return self.fit(X).embedding_
+
+    def cut(self, n_clusters: int) -> tuple[NDArray[np.intp], dict[int, float]]:
+        """Labels for another number of clusters, and each order's agreement with them, from the same decomposition.
+
+        Parameters
+        ----------
+        n_clusters
+            Number of clusters, at most the number of samples. Best well below 64, or below the number that was fitted:
+            no more directions of the embedding are kept.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from scutc import UTC
+        >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
+        >>> labels, agreement = UTC(n_clusters=2).fit(X).cut(3)
+        >>> np.bincount(labels)
+        array([20, 20, 20])
+        """
+        check_is_fitted(self, "_solution")
+        solution = self._solution
+        check_n_clusters(n_clusters, len(solution.embedding))
+        self._report(f"{n_clusters} clusters")
+        with threadpool_limits(limits=1):
+            votes = {
+                orders: partition(embedding, n_clusters, self.seed_)
+                for orders, embedding in solution.embeddings.items()
+            }
+            labels = consensus(list(votes.values()), solution.embedding, n_clusters)
+        agreement = {
+            order: float(adjusted_rand_score(labels, votes[order,])) for order in solution.orders if (order,) in votes
+        }
+        return labels, agreement
+
+    def _report(self, message: str) -> None:
+        if self.verbose is not None:
+            self.verbose(message)
+
+    def _check_parameters(self) -> tuple[int, ...]:
+        """Raise on a bad parameter and return the orders, ascending."""
+        given = list(self.orders) if np.iterable(self.orders) else [self.orders]
+        if not given or not all(_is_integer(order) and order in AFFINITIES for order in given):
+            msg = f"orders={self.orders!r} is not a non-empty subset of {tuple(AFFINITIES)}."
+            raise ValueError(msg)
+        for name, value, valid in (("metric", self.metric, METRICS), ("solver", self.solver, tuple(SOLVERS))):
+            if value not in valid:
+                msg = f"{name}={value!r} is unknown. Valid: {', '.join(map(repr, valid))}."
+                raise ValueError(msg)
+        for name in ("n_neighbors", "n_anchors", "n_pairs"):
+            value = getattr(self, name)
+            if value is None and name != "n_neighbors":
+                continue
+            if not _is_integer(value) or value < 1:
+                msg = f"{name}={value!r} is not a positive integer."
+                raise ValueError(msg)
+        for name in ("sharpness", "effective_rank"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+                msg = f"{name}={value!r} is not a positive number."
+                raise ValueError(msg)
+        if _is_integer(self.random_state) and not 0 <= self.random_state < 2**32:  # type: ignore[operator]
+            msg = f"random_state={self.random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
+            raise ValueError(msg)
+        if self.n_jobs == 0:
+            msg = "n_jobs=0 is no number of threads. Use 1, or -1 for all cores."
+            raise ValueError(msg)
+        if self.verbose is not None and not callable(self.verbose):
+            msg = f"verbose={self.verbose!r} is not a function that takes a line of text, such as print."
+            raise ValueError(msg)
+        return tuple(sorted({int(order) for order in given}))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def check_n_clusters(n_clusters: Any, n_samples: int) -> None:
+    """Raise unless so many samples can form so many clusters."""
+    if not _is_integer(n_clusters) or n_clusters < 1:
+        msg = f"n_clusters={n_clusters!r} is not a positive integer."
+        raise ValueError(msg)
+    if n_clusters > n_samples:
+        msg = f"n_clusters={n_clusters} is more than there are cells (n_samples={n_samples}): ask for fewer clusters."
+        raise ValueError(msg)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _draw_seed(random_state: Any) -> int:
+    if _is_integer(random_state):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _check_finite(X: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+        return
+    n_nan, n_infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    if n_nan or n_infinite:
+        msg = f"The matrix holds {n_nan} NaN and {n_infinite} infinite values: impute or remove them."
+        raise ValueError(msg)

@@ -1,0 +1,49 @@
+"""What a solver may ask of an affinity, whatever its order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..geometry import Geometry
+
+
+@dataclass(frozen=True)
+class AffinitySettings:
+    """The choices that affinities are made of; each order reads the ones that concern it."""
+
+    n_neighbors: int
+    n_anchors: int | None
+    n_pairs: int | None
+    sharpness: float
+    seed: int
+
+
+class Affinity(ABC):
+    """An affinity of tuples of cells."""
+
+    def __init__(self, geometry: Geometry, settings: AffinitySettings) -> None:
+        self.geometry = geometry
+        self.settings = settings
+
+    @abstractmethod
+    def contract(self) -> Any:
+        """What this order says about a pair of cells, the other modes summed out.
+
+        Returns
+        -------
+        An n × n array, dense or sparse, symmetric up to rounding, with no negative entry.
+        """
+
+    def _sample(self, n_items: int, n_wanted: int | None, stream: int) -> NDArray[np.intp]:
+        """Sorted positions of a sample without replacement, from a random stream that is this order's own."""
+        if n_wanted is None or n_wanted >= n_items:
+            return np.arange(n_items)
+        rng = np.random.default_rng([self.settings.seed, stream])
+        return np.sort(rng.choice(n_items, size=n_wanted, replace=False))

@@ -1,0 +1,85 @@
+"""From embeddings to labels: every embedding casts a vote, the vote is counted, exactly k clusters come out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import pdist
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Added to the clusters' common covariance, as a part of the mean variance of the embedding's coordinates: keeps
+# the mixture from chasing directions in which the clusters are thin by chance.
+SHRINKAGE = 0.1
+N_STARTS = 5
+# Weight of distances in the embedding where votes are tied.
+TIE_BREAK = 1e-6
+
+
+def leading_directions(embedding: NDArray[np.float64], n_clusters: int) -> NDArray[np.float64]:
+    """The columns of an embedding, whose lengths fall, in which so many clusters are sought.
+
+    In theory k clusters need k − 1 directions; one more, in case that one is spent on something else, measured best.
+    Two clusters do without it where the second direction is as strong as the third: a cut between equals is arbitrary.
+    """
+    if n_clusters == 2:
+        first, second, third = np.linalg.norm(embedding[:, :3], axis=0)
+        return embedding[:, : 1 if first - second > second - third else 2]
+    return embedding[:, :n_clusters]
+
+
+def partition(embedding: NDArray[np.float64], n_clusters: int, seed: int, n_starts: int = N_STARTS) -> NDArray[np.intp]:
+    """Labels from a Gaussian mixture whose components share one covariance.
+
+    Unlike k-means it takes clusters that are of unequal size or all stretched the same way for what they are. On data
+    with fewer distinct points than clusters some labels may not occur.
+    """
+    points = leading_directions(embedding, n_clusters)
+    if n_clusters == 1:
+        return np.zeros(len(points), dtype=np.intp)
+    if n_clusters == len(points):
+        return np.arange(len(points))
+    scale = np.sqrt(points.var(axis=0).mean()) or 1.0
+    mixture = GaussianMixture(
+        n_clusters, covariance_type="tied", reg_covar=SHRINKAGE, n_init=n_starts, max_iter=300, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return mixture.fit_predict(points / scale)
+
+
+def consensus(votes: Sequence[NDArray[np.intp]], embedding: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
+    """Exactly ``n_clusters`` clusters of cells that most votes put together, numbered by size.
+
+    Average linkage on the share of votes that separate two cells; ties go by distance in the embedding.
+    """
+    disagreement = pdist(np.column_stack(votes), "hamming")
+    distances = pdist(leading_directions(embedding, n_clusters))
+    disagreement += TIE_BREAK * distances / (distances.max() or 1.0)
+    return number_by_size(_cut(linkage(disagreement, "average"), n_clusters))
+
+
+def _cut(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
+    """Clusters after all but the last merges: exactly ``n_clusters``, where scipy's ``fcluster`` may give fewer."""
+    n_cells = len(tree) + 1
+    merged = tree[: n_cells - n_clusters, :2].astype(np.intp)
+    nodes = np.repeat(np.arange(n_cells, n_cells + len(merged)), 2)
+    links = sparse.coo_array((np.ones(len(nodes)), (nodes, merged.ravel())), shape=(2 * n_cells, 2 * n_cells))
+    return connected_components(links, directed=False)[1][:n_cells]
+
+
+def number_by_size(labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Renumber labels 0, 1, … by decreasing size, ties by the first cell."""
+    _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    ranking = np.lexsort((first, -counts))
+    return np.argsort(ranking)[inverse]

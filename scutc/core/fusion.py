@@ -1,0 +1,128 @@
+"""From an affinity per order to one embedding: spectra made comparable, then added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.optimize import brentq
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Eigenvalues below this part of the largest one are rounding noise.
+NEGLIGIBLE = 1e-10
+# Up to this many cells a dense eigensolver is faster than an iterative one.
+MAX_CELLS_DENSE = 1000
+# Relative; the iterative solver's eigenvectors are far better than this asks for the leading ones.
+EIGENVALUE_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The leading eigenvalues of a degree-normalised affinity, largest first, and their eigenvectors.
+
+    The trivial eigenvector, which only says how well connected a cell is, is left out.
+    """
+
+    values: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+
+
+def decompose(affinity: Any, n_components: int) -> Spectrum:
+    """Leading eigenpairs of D^-½ A D^-½ without the trivial one, D the degrees (row sums) of A, dense or sparse."""
+    roots = np.sqrt(np.asarray(affinity.sum(axis=1), dtype=np.float64))
+    n_components = min(n_components, len(roots) - 1)
+    if not roots.any():
+        return Spectrum(np.zeros(n_components), np.zeros((len(roots), n_components)))
+    inverse_roots = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0).astype(affinity.dtype)
+    if sparse.issparse(affinity):
+        scaling = sparse.diags_array(inverse_roots)
+        normalized = (scaling @ affinity @ scaling).tocsr()
+    else:
+        normalized = affinity * inverse_roots[:, None]
+        normalized *= inverse_roots[None, :]
+    # Taking the trivial eigenvector off, not skipping the first one found: where the affinity falls into separate
+    # components the eigenvalue 1 is multiple and the first vector found could be any mixture of theirs.
+    trivial = (roots / (linalg.norm(roots))).astype(affinity.dtype)
+    values, vectors = _leading_eigenpairs(normalized, trivial, n_components)
+    return Spectrum(np.maximum(values[::-1], 0.0).astype(np.float64), vectors[:, ::-1].astype(np.float64))
+
+
+def _leading_eigenpairs(normalized: Any, trivial: NDArray[Any], n_components: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The largest eigenvalues of a matrix with one eigenvector taken off, ascending, and their eigenvectors."""
+    n_cells = len(trivial)
+    if n_cells > MAX_CELLS_DENSE:
+        deflated = LinearOperator(
+            normalized.shape,
+            matvec=lambda vector: normalized @ vector - trivial * (trivial @ vector),
+            dtype=normalized.dtype,
+        )
+        start = np.random.default_rng(0).standard_normal(n_cells).astype(normalized.dtype)
+        try:
+            return eigsh(deflated, k=n_components, which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
+        except ArpackNoConvergence:
+            pass
+    dense = normalized.toarray() if sparse.issparse(normalized) else normalized
+    dense = (dense + dense.T) / 2 - np.outer(trivial, trivial)
+    return linalg.eigh(dense, subset_by_index=(n_cells - n_components, n_cells - 1))
+
+
+def equalize(values: NDArray[np.float64], effective_rank: float) -> NDArray[np.float64]:
+    """φ: eigenvalues divided by the largest and raised to the power at which they add up to ``effective_rank``.
+
+    Spectra of different orders differ wildly, a sparse local graph has many eigenvalues near 1 and a dense angular
+    one few: a plain sum of them would be just the flattest one.
+    """
+    if not len(values) or values[0] <= NEGLIGIBLE:
+        return np.zeros_like(values)
+    relative = values / values[0]
+    positive = relative > NEGLIGIBLE
+    logarithms = np.log(relative[positive])
+
+    def surplus(power: float) -> float:
+        return float(np.exp(power * logarithms).sum()) - effective_rank
+
+    strongest = 1e3
+    if surplus(0.0) <= 0:
+        power = 0.0
+    elif surplus(strongest) >= 0:
+        power = strongest
+    else:
+        power = float(brentq(surplus, 0.0, strongest))
+    equalized = np.zeros_like(values)
+    equalized[positive] = np.exp(power * logarithms)
+    return equalized
+
+
+@dataclass(frozen=True)
+class FusedEmbedding:
+    """Eigenvectors of the fused operator times its eigenvalues, and these eigenvalues, largest first."""
+
+    points: NDArray[np.float64]
+    spectrum: NDArray[np.float64]
+
+
+def fuse(spectra: Sequence[Spectrum], effective_rank: float, n_components: int) -> FusedEmbedding:
+    """Maximise Σ_p ⟨φ(A_p), V Vᵀ⟩ over orthonormal V: the eigenvectors of the mean of φ(A_p)."""
+    factor = np.hstack(
+        [spectrum.vectors * np.sqrt(equalize(spectrum.values, effective_rank) / len(spectra)) for spectrum in spectra]
+    )
+    # The mean of φ(A_p) is factor @ factor.T; its eigenvectors follow from the small factor.T @ factor.
+    values, rotation = linalg.eigh(factor.T @ factor)
+    values, rotation = np.maximum(values[::-1], 0.0), rotation[:, ::-1]
+    n_found = min(n_components, len(values))
+    points = np.zeros((len(factor), n_components))
+    points[:, :n_found] = factor @ rotation[:, :n_found] * np.sqrt(values[:n_found])
+    return FusedEmbedding(_fix_signs(points), values)
+
+
+def _fix_signs(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make each column's entry of largest magnitude positive: eigenvectors have no sign of their own."""
+    largest = points[np.argmax(np.abs(points), axis=0), np.arange(points.shape[1])]
+    return points * np.where(largest < 0, -1.0, 1.0)

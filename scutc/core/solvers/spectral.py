@@ -1,0 +1,44 @@
+"""The membership form: each order contracted to pairs of cells, then one eigenproblem with a global optimum."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from ..fusion import decompose, fuse
+from .base import Solution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..affinities import Affinity
+
+# Eigenpairs kept of each order, or as many as there are clusters. What lies behind them does not reach the embedding.
+MIN_EIGENPAIRS = 64
+
+
+def solve_spectral(
+    affinities: Mapping[int, Affinity], *, n_clusters: int, effective_rank: float, report: Callable[[str], None]
+) -> Solution:
+    """Maximise Σ_p ⟨φ(A_p), V Vᵀ⟩, for all orders together and for every smaller set of them.
+
+    The sets cost next to nothing, since the orders are decomposed once, and they see different sides of the data:
+    labels on which they agree are more reliable than labels from the full set alone.
+    """
+    n_components = max(MIN_EIGENPAIRS, n_clusters)
+    spectra = {}
+    for order, affinity in affinities.items():
+        report(f"order {order}: affinity of {affinity.geometry.n_cells} cells")
+        contracted = affinity.contract()
+        report(f"order {order}: eigenvectors")
+        spectra[order] = decompose(contracted, n_components)
+
+    orders = tuple(affinities)
+    subsets = [subset for size in range(len(orders), 0, -1) for subset in combinations(orders, size)]
+    fused = {subset: fuse([spectra[order] for order in subset], effective_rank, n_components) for subset in subsets}
+    return Solution(
+        orders=orders,
+        embeddings={subset: embedding.points for subset, embedding in fused.items()},
+        spectrum=fused[orders].spectrum[:n_components],
+        order_spectra={order: spectrum.values for order, spectrum in spectra.items()},
+    )

@@ -1,0 +1,229 @@
+"""Uniform tensor clustering of an AnnData."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._anndata import check_adata, check_key, read_matrix, write_result
+from .._estimator import UTC, check_n_clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anndata import AnnData
+    from numpy.typing import NDArray
+
+
+class _Unset(int):
+    """A seed that the user did not choose, so that choosing both ``random_state`` and ``rng`` can be told."""
+
+
+_DEFAULT_SEED = _Unset(0)
+
+
+def utc(
+    adata: AnnData,
+    n_clusters: int | Sequence[int] | None = None,
+    *,
+    layer: str | None = None,
+    use_raw: bool = False,
+    use_rep: str | None = None,
+    mask_var: str | NDArray[np.bool_] | None = None,
+    orders: Iterable[int] = (2, 3, 4),
+    metric: str = "correlation",
+    n_neighbors: int = 15,
+    n_anchors: int | None = 64,
+    n_pairs: int | None = 64,
+    sharpness: float = 3.0,
+    effective_rank: float = 16.0,
+    solver: str = "spectral",
+    key_added: str = "utc",
+    random_state: int | np.random.RandomState | None = _DEFAULT_SEED,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Cluster cells by uniform tensor clustering.
+
+    Besides the similarity of two cells (order 2) it measures the angle at which a cell sees two others (order 3) and
+    how two pairs of cells lie to each other (order 4), and fuses the three into one embedding, in which it clusters.
+    It works on all genes, without PCA, and is meant for few cells with many genes; memory grows with the square of
+    the number of cells.
+
+    Parameters
+    ----------
+    adata
+        Annotated data matrix, normalised and logarithmised as for other scanpy tools.
+    n_clusters
+        Number of clusters. A sequence of numbers gives labels for each of them from one decomposition. ``None``
+        estimates it: the number from 2 to 20 at which clusters are best separated and the orders agree best on them.
+    layer
+        Layer to use instead of ``adata.X``.
+    use_raw
+        Use ``adata.raw.X`` instead of ``adata.X``.
+    use_rep
+        Key of ``adata.obsm`` to use instead of ``adata.X``.
+    mask_var
+        Genes to use: a boolean array, or the name of a boolean column of ``adata.var``, for example
+        ``"highly_variable"``. All genes by default.
+    orders
+        Orders to fuse, any non-empty subset of (2, 3, 4).
+    metric
+        ``"correlation"`` centres every cell and scales it to unit length first; ``"euclidean"`` takes cells as they
+        are.
+    n_neighbors
+        Perplexity of order 2, at most a third of the number of cells, and reach of the reference pairs of order 4.
+    n_anchors
+        Number of cells from which order 3 looks at the others, drawn at random. ``None`` takes all.
+    n_pairs
+        Number of reference pairs of order 4, drawn at random from the pairs of near neighbours. ``None`` takes all.
+    sharpness
+        How fast an affinity of order 4 falls with the ratio of distances.
+    effective_rank
+        Number of dimensions in which each order may speak before they are fused, at most a quarter of the number of
+        cells.
+    solver
+        ``"spectral"``: each order contracted to pairs of cells, then one eigenproblem.
+    key_added
+        Key under which the results are written.
+    random_state
+        Seed, 0 by default. The same seed gives the same result on any number of threads.
+    rng
+        A seed or a numpy generator, in place of ``random_state``.
+    n_jobs
+        Number of threads, by default ``scanpy.settings.n_jobs``.
+    copy
+        Write to a copy and return it.
+
+    Returns
+    -------
+    ``None``, or the copy. Sets these fields:
+
+    ``adata.obs[key_added]``
+        Cluster of each cell, strings ``"0"``, ``"1"``, … by decreasing size. For a sequence of numbers of clusters
+        ``adata.obs[f"{key_added}_{n_clusters}"]`` for each of them.
+    ``adata.obsm["X_" + key_added]``
+        The fused embedding, with as many columns as clusters, at least 2.
+    ``adata.uns[key_added]``
+        A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
+        with ``n_clusters_candidates`` and ``n_clusters_scores``); ``spectrum``, the eigenvalues of the fused operator;
+        ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between
+        its own clustering and the fused one.
+
+    Examples
+    --------
+    >>> import scanpy as sc
+    >>> import scutc
+    >>> adata = sc.datasets.blobs(n_variables=200, n_centers=3, n_observations=90)
+    >>> scutc.tl.utc(adata, n_clusters=3)
+    >>> adata.obs["utc"].value_counts().to_list()
+    [30, 30, 30]
+    >>> adata.obsm["X_utc"].shape
+    (90, 3)
+    """
+    # scanpy takes seconds to import, and whoever calls this has it already.
+    from scanpy import logging as logg
+    from scanpy import settings
+
+    start = logg.info("computing uniform tensor clustering")
+    check_adata(adata)
+    check_key(key_added)
+    matrix, mask = read_matrix(adata, layer=layer, use_raw=use_raw, use_rep=use_rep, mask_var=mask_var)
+    if adata.n_obs < 2:
+        msg = f"adata has {adata.n_obs} cells: clustering needs at least 2."
+        raise ValueError(msg)
+    numbers, several = _numbers_of_clusters(n_clusters, adata.n_obs)
+    model = UTC(
+        n_clusters=max(numbers, default=None),
+        orders=orders,
+        metric=metric,
+        n_neighbors=n_neighbors,
+        n_anchors=n_anchors,
+        n_pairs=n_pairs,
+        sharpness=sharpness,
+        effective_rank=effective_rank,
+        solver=solver,
+        random_state=_resolve_seed(random_state, rng),
+        n_jobs=settings.n_jobs if n_jobs is None else n_jobs,
+        verbose=logg.hint,
+    ).fit(matrix)
+
+    found = (model.labels_, model.agreement_)
+    if several:
+        cuts = {f"{key_added}_{number}": found if number == max(numbers) else model.cut(number) for number in numbers}
+    else:
+        cuts = {key_added: found}
+    selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
+    selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
+    added = write_result(
+        target := adata.copy() if copy else adata,
+        key_added,
+        labels={name: labels for name, (labels, _) in cuts.items()},
+        embedding=model.embedding_,
+        uns=_describe(model, [agreement for _, agreement in cuts.values()], numbers, selectors),
+    )
+    if n_clusters is None:
+        logg.info(f"    estimated {model.n_clusters_} clusters ({ESTIMATE})")
+    logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
+    return target if copy else None
+
+
+ESTIMATE = "highest silhouette times mean agreement of the orders"
+
+
+def _numbers_of_clusters(n_clusters: Any, n_cells: int) -> tuple[list[int], bool]:
+    """The numbers of clusters that are asked for, none if one is to be estimated, and whether a sequence was given."""
+    if n_clusters is None:
+        return [], False
+    several = isinstance(n_clusters, Sequence | np.ndarray) and not isinstance(n_clusters, str)
+    several = several and getattr(n_clusters, "ndim", 1) > 0
+    numbers = list(n_clusters) if several else [n_clusters[()] if isinstance(n_clusters, np.ndarray) else n_clusters]
+    if not numbers:
+        msg = "n_clusters is an empty sequence: give at least one number of clusters."
+        raise ValueError(msg)
+    for number in numbers:
+        check_n_clusters(number, n_cells)
+    return list(dict.fromkeys(map(int, numbers))), several
+
+
+def _resolve_seed(
+    random_state: int | np.random.RandomState | None, rng: int | np.random.Generator | None
+) -> int | np.random.RandomState | None:
+    if rng is None:
+        return random_state
+    if random_state is not _DEFAULT_SEED:
+        msg = f"Both random_state={random_state!r} and rng={rng!r} are given: give one of them."
+        raise TypeError(msg)
+    return int(np.random.default_rng(rng).integers(np.iinfo(np.int32).max))
+
+
+def _describe(
+    model: UTC, agreements: list[dict[int, float]], numbers: list[int], selectors: dict[str, Any]
+) -> dict[str, Any]:
+    """What goes to ``uns``: only what h5ad and zarr can hold, so no ``None`` and no integer keys."""
+    params = {name: value for name, value in model.get_params().items() if name not in {"n_jobs", "verbose"}}
+    single = len(agreements) == 1
+    given = None if not numbers else numbers[0] if single else np.array(numbers)
+    params |= {
+        "n_clusters": given,
+        "orders": np.array(model.orders_),
+        "metric": model.metric_,
+        "random_state": model.seed_,
+        **selectors,
+    }
+    per_order = {str(order): np.array([agreement[order] for agreement in agreements]) for order in agreements[0]}
+    result: dict[str, Any] = {
+        "params": {name: value for name, value in params.items() if value is not None},
+        "n_clusters": model.n_clusters_ if given is None else given,
+        "n_clusters_method": ESTIMATE if given is None else "given",
+        "spectrum": model.spectrum_,
+        "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
+        "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},
+    }
+    if given is None:
+        result["n_clusters_candidates"] = model.n_clusters_candidates_
+        result["n_clusters_scores"] = model.n_clusters_scores_
+    return result
