@@ -121,6 +121,17 @@ def test_result_does_not_depend_on_threads(metric, monkeypatch):
         np.testing.assert_array_equal(other.embedding_, found[0].embedding_)
 
 
+def test_many_samples_give_the_same_for_any_threads():
+    # Large enough for BLAS to split its products: with its own threads the embedding moves by 1e-6.
+    X = np.random.default_rng(0).random((1100, 300))
+    found = []
+    for n_jobs, n_blas in ((1, 1), (2, 2)):
+        with threadpool_limits(limits=n_blas):
+            found.append(UTC(n_clusters=4, n_jobs=n_jobs).fit(X))
+    np.testing.assert_array_equal(found[0].labels_, found[1].labels_)
+    np.testing.assert_array_equal(found[0].embedding_, found[1].embedding_)
+
+
 def test_result_does_not_depend_on_the_process():
     code = (
         "import numpy as np, scutc; X = np.random.default_rng(0).random((1100, 30));"
