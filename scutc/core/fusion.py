@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.optimize import brentq
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _leading_eigenpairs(normalized: Any, trivial: NDArray[Any], n_components: in
         start = np.random.default_rng(0).standard_normal(n_cells).astype(normalized.dtype)
         try:
             return eigsh(deflated, k=n_components, which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
-        except ArpackNoConvergence:
+        except ArpackError:  # no convergence, or nothing to find, as between identical cells
             pass
     dense = normalized.toarray() if sparse.issparse(normalized) else normalized
     dense = (dense + dense.T) / 2 - np.outer(trivial, trivial)
