@@ -31,6 +31,7 @@ def leading_directions(embedding: NDArray[np.float64], n_clusters: int) -> NDArr
 
     In theory k clusters need k − 1 directions; one more, in case that one is spent on something else, measured best.
     Two clusters do without it where the second direction is as strong as the third: a cut between equals is arbitrary.
+    That is for groups such as crossing lines, which need it; on pairs of classes of real data it cost 0.02 in mean ARI.
     """
     if n_clusters == 2:
         first, second, third = np.linalg.norm(embedding[:, :3], axis=0)
