@@ -78,8 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--orders", type=_integers, metavar="P[,P…]", help="orders to fuse: 2,3,4 or some of them")
     run.add_argument("--metric", choices=METRICS)
     run.add_argument("--n-neighbors", type=int, metavar="N", help="perplexity of order 2, reach of order 4's pairs")
-    run.add_argument("--n-anchors", type=_count_or_all, metavar="N", help="anchors of order 3: a number or 'all'")
-    run.add_argument("--n-pairs", type=_count_or_all, metavar="N", help="reference pairs of order 4: a number or 'all'")
+    run.add_argument("--n-anchors", type=_count, metavar="N", help="anchors of order 3: a number, 'all' or 'auto'")
+    run.add_argument(
+        "--n-pairs", type=_count, metavar="N", help="reference pairs of order 4: a number, 'all' or 'auto'"
+    )
     run.add_argument("--sharpness", type=float, metavar="X", help="how fast order 4 falls with the ratio of distances")
     run.add_argument("--effective-rank", type=float, metavar="X", help="dimensions in which each order may speak")
     run.add_argument("--solver", choices=tuple(SOLVERS))
@@ -95,7 +97,9 @@ def _integers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def _count_or_all(text: str) -> int | None:
+def _count(text: str) -> int | str | None:
+    if text == "auto":
+        return text
     return None if text == "all" else int(text)
 
 

@@ -49,9 +49,11 @@ class UTC(ClusterMixin, BaseEstimator):
     n_neighbors
         Perplexity of order 2, at most a third of the number of samples, and reach of the reference pairs of order 4.
     n_anchors
-        Number of samples from which order 3 looks at the others. ``None`` takes all.
+        Number of samples from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all of
+        a few hundred samples and fewer of more, down to 32.
     n_pairs
-        Number of reference pairs of order 4. ``None`` takes all pairs of near neighbours.
+        Number of reference pairs of order 4, drawn at random from the pairs of near neighbours. ``None`` takes all,
+        ``"auto"`` as many as there are anchors at most.
     sharpness
         How fast an affinity of order 4 falls with the ratio of distances (σ in the paper).
     effective_rank
@@ -108,8 +110,8 @@ class UTC(ClusterMixin, BaseEstimator):
         orders: Iterable[int] = (2, 3, 4),
         metric: str = "correlation",
         n_neighbors: int = 15,
-        n_anchors: int | None = 64,
-        n_pairs: int | None = 64,
+        n_anchors: int | str | None = "auto",
+        n_pairs: int | str | None = "auto",
         sharpness: float = 3.0,
         effective_rank: float = 16.0,
         solver: str = "spectral",
@@ -201,7 +203,7 @@ class UTC(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         n_clusters
-            Number of clusters, at most the number of samples. Best well below 64, or below the number that was fitted:
+            Number of clusters, at most the number of samples. Best well below 32, or below the number that was fitted:
             no more directions of the embedding are kept.
 
         Examples
@@ -244,10 +246,11 @@ class UTC(ClusterMixin, BaseEstimator):
                 raise ValueError(msg)
         for name in ("n_neighbors", "n_anchors", "n_pairs"):
             value = getattr(self, name)
-            if value is None and name != "n_neighbors":
+            others = "" if name == "n_neighbors" else ", None or 'auto'"
+            if others and (value is None or (isinstance(value, str) and value == "auto")):
                 continue
             if not _is_integer(value) or value < 1:
-                msg = f"{name}={value!r} is not a positive integer."
+                msg = f"{name}={value!r} is not a positive integer{others}."
                 raise ValueError(msg)
         for name in ("sharpness", "effective_rank"):
             value = getattr(self, name)

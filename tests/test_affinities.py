@@ -166,9 +166,10 @@ def test_single_precision_for_many_cells_is_close_to_double(order, monkeypatch):
 def test_slice_sums_over_some_rows_are_close_to_those_over_all(order, monkeypatch):
     X, _ = cells(300, "correlation")
     affinity = AFFINITIES[order](compute_geometry(X, "correlation", None), settings(n_anchors=10, n_pairs=10))
-    exact = affinity.contract()
-    monkeypatch.setattr(contraction, "MAX_ROWS_IN_SUM", 100)
     few = affinity.contract()
+    monkeypatch.setattr(contraction, "MAX_ROWS_IN_SUM", 300)
+    exact = affinity.contract()
+    assert not np.array_equal(few, exact)
     np.testing.assert_allclose(few / few.sum(), exact / exact.sum(), rtol=0.05)
 
 
@@ -181,6 +182,16 @@ def test_sampled_anchors_and_pairs_are_distinct_and_follow_the_seed():
     assert len(set(first)) == 7
     pairs = TetradicAffinity(geometry, settings(n_pairs=9)).reference_pairs
     assert len(np.unique(pairs, axis=0)) == 9
+
+
+def test_auto_takes_all_of_few_cells_and_fewer_of_many_down_to_a_minimum(monkeypatch):
+    geometry = compute_geometry(cells(40, "euclidean")[0], "euclidean", None)
+    affinity = TriadicAffinity(geometry, settings(n_anchors="auto"))
+    assert len(affinity.anchors) == 40
+    monkeypatch.setattr("scutc.core.affinities.base.MAX_TUPLES", 35 * 40**2)
+    assert len(affinity.anchors) == 35
+    monkeypatch.setattr("scutc.core.affinities.base.MAX_TUPLES", 40**2)
+    assert len(affinity.anchors) == 32
 
 
 @pytest.mark.parametrize("order", AFFINITIES)

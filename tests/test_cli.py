@@ -38,7 +38,7 @@ def test_run_writes_the_result_and_shows_progress(source, tmp_path, quiet):
 
 def test_run_passes_options_on(source, tmp_path):
     target = tmp_path / "out.h5ad"
-    options = "-n 2,4 --layer double --orders 2,3 --metric euclidean --n-neighbors 5 --n-anchors all --n-pairs 9"
+    options = "-n 2,4 --layer double --orders 2,3 --metric euclidean --n-neighbors 5 --n-anchors auto --n-pairs 9"
     more = "--sharpness 2.5 --effective-rank 8 --key-added mine --random-state 3 --n-jobs 1 --quiet"
     assert main(["run", str(source), "-o", str(target), *options.split(), *more.split()]) == 0
     result = anndata.read_h5ad(target)
@@ -50,6 +50,7 @@ def test_run_passes_options_on(source, tmp_path):
         "layer": "double",
         "metric": "euclidean",
         "n_neighbors": 5,
+        "n_anchors": "auto",
         "n_pairs": 9,
         "sharpness": 2.5,
         "effective_rank": 8.0,

@@ -152,7 +152,7 @@ def test_result_does_not_depend_on_the_process():
 
 def test_seed_is_recorded_and_changes_the_sample(adata):
     X = np.random.default_rng(0).random((100, 30))
-    zero, one = UTC(3, random_state=0).fit(X), UTC(3, random_state=1).fit(X)
+    zero, one = (UTC(3, n_anchors=20, random_state=seed).fit(X) for seed in (0, 1))
     assert (zero.seed_, one.seed_) == (0, 1)
     assert not np.allclose(zero.embedding_, one.embedding_)
     drawn = UTC(3, random_state=np.random.RandomState(5)).fit(X)
@@ -169,7 +169,8 @@ def test_seed_is_recorded_and_changes_the_sample(adata):
         ({"n_neighbors": 0}, "n_neighbors=0 is not a positive integer"),
         ({"n_neighbors": None}, "n_neighbors=None is not a positive integer"),
         ({"n_anchors": 2.5}, "n_anchors=2.5 is not a positive integer"),
-        ({"n_pairs": -1}, "n_pairs=-1 is not a positive integer"),
+        ({"n_pairs": -1}, "n_pairs=-1 is not a positive integer, None or 'auto'"),
+        ({"n_anchors": "all"}, "n_anchors='all' is not a positive integer, None or 'auto'"),
         ({"sharpness": 0}, "sharpness=0 is not a positive number"),
         ({"effective_rank": "many"}, "effective_rank='many' is not a positive number"),
         ({"orders": (2.0, 3.0)}, r"orders=\(2.0, 3.0\) is not"),

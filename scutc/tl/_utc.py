@@ -35,8 +35,8 @@ def utc(
     orders: Iterable[int] = (2, 3, 4),
     metric: str = "correlation",
     n_neighbors: int = 15,
-    n_anchors: int | None = 64,
-    n_pairs: int | None = 64,
+    n_anchors: int | str | None = "auto",
+    n_pairs: int | str | None = "auto",
     sharpness: float = 3.0,
     effective_rank: float = 16.0,
     solver: str = "spectral",
@@ -77,9 +77,11 @@ def utc(
     n_neighbors
         Perplexity of order 2, at most a third of the number of cells, and reach of the reference pairs of order 4.
     n_anchors
-        Number of cells from which order 3 looks at the others, drawn at random. ``None`` takes all.
+        Number of cells from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all of a
+        few hundred cells and fewer of more, down to 32.
     n_pairs
-        Number of reference pairs of order 4, drawn at random from the pairs of near neighbours. ``None`` takes all.
+        Number of reference pairs of order 4, drawn at random from the pairs of near neighbours. ``None`` takes all,
+        ``"auto"`` as many as there are anchors at most.
     sharpness
         How fast an affinity of order 4 falls with the ratio of distances.
     effective_rank

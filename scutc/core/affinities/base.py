@@ -14,13 +14,19 @@ if TYPE_CHECKING:
     from ..geometry import Geometry
 
 
+# "auto" samples as many anchors or pairs as keep to this many tuples, which take a fraction of a second, but not fewer
+# than the minimum: every cell is seen from all of them, and what a sample misses averages out over many cells.
+MAX_TUPLES = 20_000_000
+MIN_SAMPLE = 32
+
+
 @dataclass(frozen=True)
 class AffinitySettings:
     """The choices that affinities are made of; each order reads the ones that concern it."""
 
     n_neighbors: int
-    n_anchors: int | None
-    n_pairs: int | None
+    n_anchors: int | str | None
+    n_pairs: int | str | None
     sharpness: float
     seed: int
 
@@ -41,8 +47,10 @@ class Affinity(ABC):
         An n × n array, dense or sparse, symmetric up to rounding, with no negative entry.
         """
 
-    def _sample(self, n_items: int, n_wanted: int | None, stream: int) -> NDArray[np.intp]:
+    def _sample(self, n_items: int, n_wanted: int | str | None, stream: int) -> NDArray[np.intp]:
         """Sorted positions of a sample without replacement, from a random stream that is this order's own."""
+        if isinstance(n_wanted, str):  # "auto"
+            n_wanted = max(MIN_SAMPLE, MAX_TUPLES // self.geometry.n_cells**2)
         if n_wanted is None or n_wanted >= n_items:
             return np.arange(n_items)
         rng = np.random.default_rng([self.settings.seed, stream])

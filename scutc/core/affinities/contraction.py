@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # A slice's sum is a mere weight: above this many cells it is taken over this many rows, evenly spaced.
-MAX_ROWS_IN_SUM = 500
+MAX_ROWS_IN_SUM = 100
 
 
 def sum_normalized_slices(

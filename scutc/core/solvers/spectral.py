@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..affinities import Affinity
 
 # Eigenpairs kept of each order, or as many as there are clusters. What lies behind them does not reach the embedding.
-MIN_EIGENPAIRS = 64
+MIN_EIGENPAIRS = 32
 
 
 def solve_spectral(
