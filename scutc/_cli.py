@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .core.affinities import AFFINITIES, COSINES
 from .core.geometry import METRICS
 from .core.solvers import SOLVERS
 
@@ -84,7 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--sharpness", type=float, metavar="X", help="how fast order 4 falls with the ratio of distances")
     run.add_argument("--effective-rank", type=float, metavar="X", help="dimensions in which each order may speak")
+    run.add_argument("--affinity", choices=tuple(AFFINITIES))
+    run.add_argument("--cosine", choices=COSINES)
+    run.add_argument("--weights", type=_weights, metavar="P=W[,P=W…]", help="weights of orders, for example 3=0.5")
     run.add_argument("--solver", choices=tuple(SOLVERS))
+    run.add_argument("--solver-params", type=_numbers, metavar="NAME=X[,NAME=X…]", help="for example max_iter=500")
     run.add_argument("--key-added", metavar="KEY", help="key under which results are written")
     run.add_argument("--random-state", type=int, metavar="SEED", help="seed")
     run.add_argument("--n-jobs", type=int, default=-1, metavar="N", help="number of threads; all cores if left out")
@@ -95,6 +100,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _integers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
+
+
+def _numbers(text: str) -> dict[str, float]:
+    pairs = (part.split("=") for part in text.split(","))
+    return {name: int(value) if value.isdigit() else float(value) for name, value in pairs}
+
+
+def _weights(text: str) -> dict[int, float]:
+    return {int(order): weight for order, weight in _numbers(text).items()}
 
 
 def _count(text: str) -> int | str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,16 +15,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from .core.affinities import AFFINITIES, AffinitySettings
+from .core.affinities import AFFINITIES, COSINES, AffinitySettings
 from .core.assignment import consensus, partition
 from .core.geometry import METRICS, compute_geometry
 from .core.n_clusters import estimate_n_clusters
-from .core.solvers import SOLVERS
+from .core.solvers import SOLVERS, SolverSettings, no_progress, solve_spectral, solver_defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
+
+ORDERS = tuple(AFFINITIES["indecomposable"])
 
 # With few samples an order cannot speak in many dimensions without telling noise.
 MAX_RANK_PER_SAMPLE = 0.25
@@ -59,14 +62,29 @@ class UTC(ClusterMixin, BaseEstimator):
     effective_rank
         Number of dimensions in which each order may speak: its eigenvalues are raised to the power at which they add
         up to this, or to a quarter of the number of samples where that is less.
+    affinity
+        ``"indecomposable"`` measures angles among three samples and ratios of distances among four; ``"decomposable"``
+        makes orders 3 and 4 of products of order 2.
+    cosine
+        ``"absolute"`` or ``"signed"`` cosines of the angles of order 3. With the spectral solver signed cosines below 0
+        count as 0.
+    weights
+        Weights of orders, for example ``{3: 0.5}``; 1 for those that are left out.
     solver
-        ``"spectral"``: the orders contracted to pairs of samples, one eigenproblem.
+        ``"spectral"``: the orders contracted to pairs of samples, one eigenproblem. ``"ascent"`` and ``"admm"``: the
+        model of the paper, on tensors of near neighbours, by monotone ascent or by the paper's own algorithm; their
+        cost grows with the fourth power of ``n_neighbors``.
+    solver_params
+        Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``,
+        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε), ``inner_tol``, ``max_iter``.
     random_state
         Seed for the samples of anchors and pairs and for the starts of the mixtures.
     n_jobs
         Number of threads. The result does not depend on it.
     verbose
         A function that is called with a line of text at each stage, for example ``print``.
+    progress
+        A function that wraps the steps of long loops to show how far they are, for example ``tqdm.tqdm``.
 
     Attributes
     ----------
@@ -79,11 +97,19 @@ class UTC(ClusterMixin, BaseEstimator):
     n_clusters_candidates_, n_clusters_scores_
         What was tried where the number of clusters was estimated, and the scores; else ``None``.
     spectrum_
-        Eigenvalues of the fused operator, at most 1, largest first.
+        Eigenvalues of the fused operator, at most 1, largest first. For ``"ascent"`` and ``"admm"`` what each column
+        adds to the objective.
     order_spectra_
         The same for each order alone.
     agreement_
-        For each order the adjusted Rand index between its own clustering and the labels.
+        For each order the adjusted Rand index between its own clustering and the labels; empty for ``"ascent"`` and
+        ``"admm"``, which solve for all orders at once.
+    objective_history_
+        The objective at the start and after each iteration; ``None`` for ``"spectral"``.
+    n_iter_
+        Number of iterations, 0 for ``"spectral"``.
+    converged_
+        Whether the solver converged.
     orders_
         The orders that were fused, ascending.
     metric_
@@ -114,10 +140,15 @@ class UTC(ClusterMixin, BaseEstimator):
         n_pairs: int | str | None = "auto",
         sharpness: float = 3.0,
         effective_rank: float = 16.0,
+        affinity: str = "indecomposable",
+        cosine: str = "absolute",
+        weights: Mapping[int, float] | None = None,
         solver: str = "spectral",
+        solver_params: Mapping[str, float] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: Callable[[str], object] | None = None,
+        progress: Callable[[Iterable[Any]], Iterable[Any]] | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.orders = orders
@@ -127,10 +158,15 @@ class UTC(ClusterMixin, BaseEstimator):
         self.n_pairs = n_pairs
         self.sharpness = sharpness
         self.effective_rank = effective_rank
+        self.affinity = affinity
+        self.cosine = cosine
+        self.weights = weights
         self.solver = solver
+        self.solver_params = solver_params
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.progress = progress
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of a dense or sparse matrix.
@@ -159,17 +195,24 @@ class UTC(ClusterMixin, BaseEstimator):
             n_anchors=self.n_anchors,
             n_pairs=self.n_pairs,
             sharpness=self.sharpness,
+            cosine=self.cosine,
             seed=self.seed_,
+        )
+        solver_settings = SolverSettings(
+            n_clusters=self.n_clusters or 1,
+            effective_rank=min(self.effective_rank, X.shape[0] * MAX_RANK_PER_SAMPLE),
+            seed=self.seed_,
+            weights=dict(self.weights or {}),
+            report=report,
+            progress=self.progress or no_progress,
         )
         # One BLAS thread, parallel over blocks of rows instead: BLAS sums in another order with more threads.
         with threadpool_limits(limits=1):
             report(f"distances between {X.shape[0]} samples")
             geometry = compute_geometry(X, self.metric_, self.n_jobs)
-            affinities = {order: AFFINITIES[order](geometry, settings) for order in orders}
-            effective_rank = min(self.effective_rank, X.shape[0] * MAX_RANK_PER_SAMPLE)
-            self._solution = SOLVERS[self.solver](
-                affinities, n_clusters=self.n_clusters or 1, effective_rank=effective_rank, report=report
-            )
+            affinities = {order: AFFINITIES[self.affinity][order](geometry, settings) for order in orders}
+            if self.solver == "spectral" or self.n_clusters is None:
+                self._solution = solve_spectral(affinities, solver_settings)
             if self.n_clusters is None:
                 estimate = estimate_n_clusters(self._solution, self.seed_, report)
                 self.n_clusters_ = estimate.n_clusters
@@ -179,6 +222,14 @@ class UTC(ClusterMixin, BaseEstimator):
                 self.n_clusters_ = int(self.n_clusters)
                 self.n_clusters_candidates_ = None
                 self.n_clusters_scores_ = None
+            if self.solver != "spectral":
+                solver_settings = replace(solver_settings, n_clusters=self.n_clusters_)
+                solve = SOLVERS[self.solver]
+                self._solution = solve(affinities, solver_settings, **dict(self.solver_params or {}))
+        iterations = self._solution.iterations
+        self.objective_history_ = None if iterations is None else iterations.objective
+        self.n_iter_ = 0 if iterations is None else iterations.n_iter
+        self.converged_ = iterations is None or iterations.converged
         self.spectrum_ = self._solution.spectrum
         self.order_spectra_ = self._solution.order_spectra
         self.embedding_ = self._solution.embedding[:, : max(2, self.n_clusters_)]
@@ -237,10 +288,15 @@ class UTC(ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> tuple[int, ...]:
         """Raise on a bad parameter and return the orders, ascending."""
         given = list(self.orders) if np.iterable(self.orders) else [self.orders]
-        if not given or not all(_is_integer(order) and order in AFFINITIES for order in given):
-            msg = f"orders={self.orders!r} is not a non-empty subset of {tuple(AFFINITIES)}."
+        if not given or not all(_is_integer(order) and order in ORDERS for order in given):
+            msg = f"orders={self.orders!r} is not a non-empty subset of {ORDERS}."
             raise ValueError(msg)
-        for name, value, valid in (("metric", self.metric, METRICS), ("solver", self.solver, tuple(SOLVERS))):
+        for name, value, valid in (
+            ("metric", self.metric, METRICS),
+            ("affinity", self.affinity, tuple(AFFINITIES)),
+            ("cosine", self.cosine, COSINES),
+            ("solver", self.solver, tuple(SOLVERS)),
+        ):
             if value not in valid:
                 msg = f"{name}={value!r} is unknown. Valid: {', '.join(map(repr, valid))}."
                 raise ValueError(msg)
@@ -254,9 +310,11 @@ class UTC(ClusterMixin, BaseEstimator):
                 raise ValueError(msg)
         for name in ("sharpness", "effective_rank"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            if not _is_positive(value):
                 msg = f"{name}={value!r} is not a positive number."
                 raise ValueError(msg)
+        self._check_solver_params()
+        self._check_weights()
         if _is_integer(self.random_state) and not 0 <= self.random_state < 2**32:  # type: ignore[operator]
             msg = f"random_state={self.random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
             raise ValueError(msg)
@@ -266,7 +324,34 @@ class UTC(ClusterMixin, BaseEstimator):
         if self.verbose is not None and not callable(self.verbose):
             msg = f"verbose={self.verbose!r} is not a function that takes a line of text, such as print."
             raise ValueError(msg)
+        if self.progress is not None and not callable(self.progress):
+            msg = f"progress={self.progress!r} is not a function that wraps an iterable, such as tqdm.tqdm."
+            raise ValueError(msg)
         return tuple(sorted({int(order) for order in given}))
+
+    def _check_weights(self) -> None:
+        for order, weight in (self.weights or {}).items():
+            if order not in ORDERS:
+                msg = f"weights names order {order!r}. Valid: {', '.join(map(repr, ORDERS))}."
+                raise ValueError(msg)
+            if not _is_positive(weight):
+                msg = f"weights[{order}]={weight!r} is not a positive number. Leave an order out with orders."
+                raise ValueError(msg)
+
+    def _check_solver_params(self) -> None:
+        defaults = solver_defaults(self.solver)
+        for name, value in (self.solver_params or {}).items():
+            if name not in defaults:
+                valid = f"Valid: {', '.join(map(repr, defaults))}." if defaults else "It has none."
+                msg = f"{name!r} is no parameter of solver={self.solver!r}. {valid}"
+                raise ValueError(msg)
+            if isinstance(defaults[name], int):
+                if not _is_integer(value) or value < 1:
+                    msg = f"solver_params[{name!r}]={value!r} is not a positive integer."
+                    raise ValueError(msg)
+            elif not _is_positive(value):
+                msg = f"solver_params[{name!r}]={value!r} is not a positive number."
+                raise ValueError(msg)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,6 +371,10 @@ def check_n_clusters(n_clusters: Any, n_samples: int) -> None:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def _draw_seed(random_state: Any) -> int:

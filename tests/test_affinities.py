@@ -20,7 +20,7 @@ CONTAINERS = [np.asarray, sparse.csr_matrix]
 
 
 def settings(**changes) -> AffinitySettings:
-    values = {"n_neighbors": 4, "n_anchors": None, "n_pairs": None, "sharpness": 3.0, "seed": 0}
+    values = {"n_neighbors": 4, "n_anchors": None, "n_pairs": None, "sharpness": 3.0, "cosine": "absolute", "seed": 0}
     return AffinitySettings(**(values | changes))
 
 
@@ -150,13 +150,13 @@ def test_tetradic_equals_the_formula(n, metric, container):
     np.testing.assert_allclose(affinity.contract(), expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("order", AFFINITIES)
+@pytest.mark.parametrize("order", [2, 3, 4])
 def test_single_precision_for_many_cells_is_close_to_double(order, monkeypatch):
     X, _ = cells(40, "correlation")
     geometry = compute_geometry(X, "correlation", None)
-    double = AFFINITIES[order](geometry, settings()).contract()
+    double = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
     monkeypatch.setattr(Geometry, "tuple_dtype", np.float32)
-    single = AFFINITIES[order](geometry, settings()).contract()
+    single = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
     assert order == 2 or single.dtype == np.float32
     dense = [a.toarray() if sparse.issparse(a) else a for a in (double, single)]
     np.testing.assert_allclose(*dense, rtol=1e-4)
@@ -165,7 +165,9 @@ def test_single_precision_for_many_cells_is_close_to_double(order, monkeypatch):
 @pytest.mark.parametrize("order", [3, 4])
 def test_slice_sums_over_some_rows_are_close_to_those_over_all(order, monkeypatch):
     X, _ = cells(300, "correlation")
-    affinity = AFFINITIES[order](compute_geometry(X, "correlation", None), settings(n_anchors=10, n_pairs=10))
+    affinity = AFFINITIES["indecomposable"][order](
+        compute_geometry(X, "correlation", None), settings(n_anchors=10, n_pairs=10)
+    )
     few = affinity.contract()
     monkeypatch.setattr(contraction, "MAX_ROWS_IN_SUM", 300)
     exact = affinity.contract()
@@ -194,12 +196,12 @@ def test_auto_takes_all_of_few_cells_and_fewer_of_many_down_to_a_minimum(monkeyp
     assert len(affinity.anchors) == 32
 
 
-@pytest.mark.parametrize("order", AFFINITIES)
+@pytest.mark.parametrize("order", [2, 3, 4])
 def test_blocks_of_rows_do_not_change_the_result(order, monkeypatch):
     X, _ = cells(30, "correlation")
     geometry = compute_geometry(X, "correlation", None)
-    whole = AFFINITIES[order](geometry, settings()).contract()
+    whole = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
     monkeypatch.setattr("scutc.core.parallel.BLOCK_ENTRIES", 90)
-    blocks = AFFINITIES[order](compute_geometry(X, "correlation", 2), settings()).contract()
+    blocks = AFFINITIES["indecomposable"][order](compute_geometry(X, "correlation", 2), settings()).contract()
     dense = [a.toarray() if sparse.issparse(a) else a for a in (whole, blocks)]
     np.testing.assert_allclose(*dense, rtol=1e-9)

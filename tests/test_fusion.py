@@ -62,7 +62,7 @@ def test_equalize_of_no_structure_is_zero(values):
 def test_fused_embedding_solves_the_eigenproblem_of_the_mean():
     spectra = [decompose(affinity(seed=seed), 10) for seed in range(3)]
     mean = sum(s.vectors * equalize(s.values, 4.0) @ s.vectors.T for s in spectra) / 3
-    fused = fuse(spectra, 4.0, n_components=5)
+    fused = fuse(spectra, [1.0] * len(spectra), 4.0, n_components=5)
     values, vectors = np.linalg.eigh(mean)
     np.testing.assert_allclose(fused.spectrum[:5], values[::-1][:5])
     expected = vectors[:, ::-1][:, :5] * values[::-1][:5]
@@ -72,6 +72,6 @@ def test_fused_embedding_solves_the_eigenproblem_of_the_mean():
 def test_sign_of_each_column_is_fixed():
     spectrum = decompose(affinity(), 6)
     flipped = Spectrum(spectrum.values, spectrum.vectors * [1, -1, 1, -1, -1, 1])
-    one, two = (fuse([s], 4.0, n_components=4).points for s in (spectrum, flipped))
+    one, two = (fuse([s], [1.0], 4.0, n_components=4).points for s in (spectrum, flipped))
     np.testing.assert_allclose(one, two, atol=1e-12)
     assert (np.max(one, axis=0) == np.max(np.abs(one), axis=0)).all()

@@ -10,6 +10,8 @@ from scipy import linalg, sparse
 from scipy.optimize import brentq
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from .normalization import normalize, root_degrees
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -36,21 +38,14 @@ class Spectrum:
 
 def decompose(affinity: Any, n_components: int) -> Spectrum:
     """Leading eigenpairs of D^-½ A D^-½ without the trivial one, D the degrees (row sums) of A, dense or sparse."""
-    roots = np.sqrt(np.asarray(affinity.sum(axis=1), dtype=np.float64))
+    roots = root_degrees(affinity)
     n_components = min(n_components, len(roots) - 1)
     if not roots.any():
         return Spectrum(np.zeros(n_components), np.zeros((len(roots), n_components)))
-    inverse_roots = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0).astype(affinity.dtype)
-    if sparse.issparse(affinity):
-        scaling = sparse.diags_array(inverse_roots)
-        normalized = (scaling @ affinity @ scaling).tocsr()
-    else:
-        normalized = affinity * inverse_roots[:, None]
-        normalized *= inverse_roots[None, :]
     # Taking the trivial eigenvector off, not skipping the first one found: where the affinity falls into separate
     # components the eigenvalue 1 is multiple and the first vector found could be any mixture of theirs.
     trivial = (roots / (linalg.norm(roots))).astype(affinity.dtype)
-    values, vectors = _leading_eigenpairs(normalized, trivial, n_components)
+    values, vectors = _leading_eigenpairs(normalize(affinity), trivial, n_components)
     return Spectrum(np.maximum(values[::-1], 0.0).astype(np.float64), vectors[:, ::-1].astype(np.float64))
 
 
@@ -108,12 +103,17 @@ class FusedEmbedding:
     spectrum: NDArray[np.float64]
 
 
-def fuse(spectra: Sequence[Spectrum], effective_rank: float, n_components: int) -> FusedEmbedding:
-    """Maximise Σ_p ⟨φ(A_p), V Vᵀ⟩ over orthonormal V: the eigenvectors of the mean of φ(A_p)."""
+def fuse(
+    spectra: Sequence[Spectrum], weights: Sequence[float], effective_rank: float, n_components: int
+) -> FusedEmbedding:
+    """Maximise Σ_p w_p ⟨φ(A_p), V Vᵀ⟩ over orthonormal V: the eigenvectors of the weighted mean of φ(A_p)."""
     factor = np.hstack(
-        [spectrum.vectors * np.sqrt(equalize(spectrum.values, effective_rank) / len(spectra)) for spectrum in spectra]
+        [
+            spectrum.vectors * np.sqrt(weight / sum(weights) * equalize(spectrum.values, effective_rank))
+            for spectrum, weight in zip(spectra, weights, strict=True)
+        ]
     )
-    # The mean of φ(A_p) is factor @ factor.T; its eigenvectors follow from the small factor.T @ factor.
+    # The weighted mean of φ(A_p) is factor @ factor.T; its eigenvectors follow from the small factor.T @ factor.
     values, rotation = linalg.eigh(factor.T @ factor)
     values, rotation = np.maximum(values[::-1], 0.0), rotation[:, ::-1]
     n_found = min(n_components, len(values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._anndata import check_adata, check_key, read_matrix, write_result
 from .._estimator import UTC, check_n_clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from anndata import AnnData
     from numpy.typing import NDArray
@@ -22,6 +23,9 @@ class _Unset(int):
 
 
 _DEFAULT_SEED = _Unset(0)
+
+# scanpy shows hints, and with them progress, from this verbosity on.
+VERBOSITY_OF_HINTS = 3
 
 
 def utc(
@@ -39,7 +43,11 @@ def utc(
     n_pairs: int | str | None = "auto",
     sharpness: float = 3.0,
     effective_rank: float = 16.0,
+    affinity: str = "indecomposable",
+    cosine: str = "absolute",
+    weights: Mapping[int, float] | None = None,
     solver: str = "spectral",
+    solver_params: Mapping[str, float] | None = None,
     key_added: str = "utc",
     random_state: int | np.random.RandomState | None = _DEFAULT_SEED,
     rng: int | np.random.Generator | None = None,
@@ -87,8 +95,20 @@ def utc(
     effective_rank
         Number of dimensions in which each order may speak before they are fused, at most a quarter of the number of
         cells.
+    affinity
+        ``"indecomposable"`` measures angles among three cells and ratios of distances among four; ``"decomposable"``
+        makes orders 3 and 4 of products of order 2.
+    cosine
+        ``"absolute"`` or ``"signed"`` cosines of the angles of order 3.
+    weights
+        Weights of orders, for example ``{3: 0.5}``; 1 for those that are left out.
     solver
-        ``"spectral"``: each order contracted to pairs of cells, then one eigenproblem.
+        ``"spectral"``: each order contracted to pairs of cells, then one eigenproblem. ``"ascent"`` and ``"admm"``: the
+        model of the paper, on tensors of near neighbours, by monotone ascent or by the paper's own algorithm. These two
+        are for comparison: slower, with a cost that grows with the fourth power of ``n_neighbors``.
+    solver_params
+        Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``,
+        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε), ``inner_tol``, ``max_iter``.
     key_added
         Key under which the results are written.
     random_state
@@ -113,7 +133,9 @@ def utc(
         A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
         with ``n_clusters_candidates`` and ``n_clusters_scores``); ``spectrum``, the eigenvalues of the fused operator;
         ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between
-        its own clustering and the fused one.
+        its own clustering and the fused one. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the
+        embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged``
+        tell how the solver went.
 
     Examples
     --------
@@ -129,6 +151,7 @@ def utc(
     # scanpy takes seconds to import, and whoever calls this has it already.
     from scanpy import logging as logg
     from scanpy import settings
+    from tqdm.auto import tqdm
 
     start = logg.info("computing uniform tensor clustering")
     check_adata(adata)
@@ -147,10 +170,15 @@ def utc(
         n_pairs=n_pairs,
         sharpness=sharpness,
         effective_rank=effective_rank,
+        affinity=affinity,
+        cosine=cosine,
+        weights=weights,
         solver=solver,
+        solver_params=solver_params,
         random_state=_resolve_seed(random_state, rng),
         n_jobs=settings.n_jobs if n_jobs is None else n_jobs,
         verbose=logg.hint,
+        progress=partial(tqdm, desc=solver, leave=False, disable=settings.verbosity < VERBOSITY_OF_HINTS),
     ).fit(matrix)
 
     found = (model.labels_, model.agreement_)
@@ -206,7 +234,9 @@ def _describe(
     model: UTC, agreements: list[dict[int, float]], numbers: list[int], selectors: dict[str, Any]
 ) -> dict[str, Any]:
     """What goes to ``uns``: only what h5ad and zarr can hold, so no ``None`` and no integer keys."""
-    params = {name: value for name, value in model.get_params().items() if name not in {"n_jobs", "verbose"}}
+    params = {
+        name: value for name, value in model.get_params().items() if name not in {"n_jobs", "verbose", "progress"}
+    }
     single = len(agreements) == 1
     given = None if not numbers else numbers[0] if single else np.array(numbers)
     params |= {
@@ -214,6 +244,8 @@ def _describe(
         "orders": np.array(model.orders_),
         "metric": model.metric_,
         "random_state": model.seed_,
+        "weights": None if model.weights is None else {str(order): value for order, value in model.weights.items()},
+        "solver_params": None if model.solver_params is None else dict(model.solver_params),
         **selectors,
     }
     per_order = {str(order): np.array([agreement[order] for agreement in agreements]) for order in agreements[0]}
@@ -225,6 +257,10 @@ def _describe(
         "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
         "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},
     }
+    if model.objective_history_ is not None:
+        result["objective_history"] = model.objective_history_
+        result["n_iter"] = model.n_iter_
+        result["converged"] = model.converged_
     if given is None:
         result["n_clusters_candidates"] = model.n_clusters_candidates_
         result["n_clusters_scores"] = model.n_clusters_scores_

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..geometry import Geometry
+    from ..tensors import Tensor
 
 
 # "auto" samples as many anchors or pairs as keep to this many tuples, which take a fraction of a second, but not fewer
@@ -28,6 +29,7 @@ class AffinitySettings:
     n_anchors: int | str | None
     n_pairs: int | str | None
     sharpness: float
+    cosine: str
     seed: int
 
 
@@ -46,6 +48,10 @@ class Affinity(ABC):
         -------
         An n × n array, dense or sparse, symmetric up to rounding, with no negative entry.
         """
+
+    @abstractmethod
+    def tensor(self) -> Tensor:
+        """The normalised tensor itself, restricted to cells that are near neighbours."""
 
     def _sample(self, n_items: int, n_wanted: int | str | None, stream: int) -> NDArray[np.intp]:
         """Sorted positions of a sample without replacement, from a random stream that is this order's own."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..normalization import normalize
+from ..tensors import PairTensor
 from .base import Affinity
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ class PairwiseAffinity(Affinity):
         cells = np.repeat(np.arange(n_cells), neighbors.shape[1])
         one_way = sparse.csr_array((probabilities.ravel(), (cells, neighbors.ravel())), shape=(n_cells, n_cells))
         return (one_way + one_way.T) / 2
+
+    def tensor(self) -> PairTensor:
+        """L₂ = D^-½ S₂ D^-½."""
+        return PairTensor(normalize(self.contract()))
 
 
 def _entropic_rows(squared: NDArray[np.float64], perplexity: float) -> NDArray[np.float64]:

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..normalization import normalize
+from ..parallel import map_row_blocks
+from ..tensors import QuadrupleTensor
 from .base import Affinity
 from .contraction import sum_normalized_slices
+from .neighborhoods import Neighborhoods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,3 +63,20 @@ class TetradicAffinity(Affinity):
         one_way = sum_normalized_slices(slices, self.geometry.n_cells, self.geometry.n_jobs, symmetric=False)
         # The pair (l, k) says of (j, i) what (k, l) says of (i, j).
         return one_way + one_way.T
+
+    def tensor(self) -> QuadrupleTensor:
+        """L₄ = D₄^-½ T₄ D₄^-½ as a matrix of pairs, of all four cells in one neighbourhood of a cell."""
+        neighborhoods = Neighborhoods(self.geometry.nearest_neighbors(self.settings.n_neighbors))
+        first, second = neighborhoods.pairs.first, neighborhoods.pairs.second
+        affinity = neighborhoods.shared_pairs()
+        distances, epsilon = self.geometry.distances, self.epsilon
+
+        def fill(block: slice) -> None:
+            stored = slice(affinity.indptr[block.start], affinity.indptr[block.stop])
+            rows = np.repeat(np.arange(block.start, block.stop), np.diff(affinity.indptr[block.start : block.stop + 1]))
+            i, j, k, l = first[rows], second[rows], first[affinity.indices[stored]], second[affinity.indices[stored]]  # noqa: E741
+            ratios = (distances[i, j] + distances[k, l]) / (distances[i, k] + distances[j, l] + epsilon)
+            affinity.data[stored] = np.exp(-self.settings.sharpness * ratios)
+
+        map_row_blocks(fill, len(first), affinity.nnz // len(first), self.geometry.n_jobs)
+        return QuadrupleTensor(neighborhoods.pairs, normalize(affinity))

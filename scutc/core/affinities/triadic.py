@@ -5,21 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
+from ..normalization import safe_inverse
+from ..tensors import TripleTensor
 from .base import Affinity
 from .contraction import sum_normalized_slices
+from .neighborhoods import Neighborhoods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+COSINES = ("absolute", "signed")
+
+# A degree below this part of the number of neighbours is rounding noise.
+NEGLIGIBLE = 1e-12
+
 
 class TriadicAffinity(Affinity):
     """T₃[i,j,k] = |⟨x_i − x_j, x_k − x_j⟩| / (d_ij d_jk): the angle at the anchor j between its directions to i and k.
 
-    The absolute value sees that i and k lie on one line with j also when they lie on its two sides. Tuples in which a
-    cell coincides with the anchor are 0.
+    The absolute value sees that i and k lie on one line with j also when they lie on its two sides; ``cosine="signed"``
+    leaves it out. Tuples in which a cell coincides with the anchor are 0.
     """
 
     @property
@@ -28,14 +37,18 @@ class TriadicAffinity(Affinity):
         return self._sample(self.geometry.n_cells, self.settings.n_anchors, stream=3)
 
     def contract(self) -> NDArray[Any]:
-        """A₃[i,k] = Σ_j T₃[i,j,k] / t_j over the anchors j, t_j the sum of that anchor's slice."""
+        """A₃[i,k] = Σ_j T₃[i,j,k] / t_j over the anchors j, t_j the sum of that anchor's slice.
+
+        Of signed cosines the negative ones count as 0: an affinity below 0 has no degree to be divided by.
+        """
+        signed = self.settings.cosine == "signed"
         anchors = self.anchors
         dtype = self.geometry.tuple_dtype
         gram = self.geometry.gram
         # ⟨x_i − x_j, x_k − x_j⟩ = gram[i, k] − offset[j, i] − offset[j, k]
         offsets = (gram[anchors] - np.diag(gram)[anchors, None] / 2).astype(dtype)
         distances = self.geometry.distances[anchors]
-        inverses = np.divide(1.0, distances, out=np.zeros_like(distances), where=distances > 0).astype(dtype)
+        inverses = safe_inverse(distances).astype(dtype)
 
         def slices(rows: Any, columns: slice) -> Iterator[NDArray[Any]]:
             block = gram[rows, columns].astype(dtype)
@@ -45,6 +58,31 @@ class TriadicAffinity(Affinity):
                 values -= offset[columns]
                 values *= inverse[columns]
                 values *= inverse[rows, None]
-                yield np.abs(values, out=values)
+                yield np.maximum(values, 0, out=values) if signed else np.abs(values, out=values)
 
         return sum_normalized_slices(slices, self.geometry.n_cells, self.geometry.n_jobs, symmetric=True)
+
+    def tensor(self) -> TripleTensor:
+        """L₃[i,j,k] = T₃[i,j,k] / ((t_i t_k)^¼ t_j^½), i and k among the nearest ``n_neighbors`` of the anchor j."""
+        gram, n_cells = self.geometry.gram, self.geometry.n_cells
+        neighborhoods = Neighborhoods(self.geometry.nearest_neighbors(self.settings.n_neighbors))
+        anchors, neighbors = np.arange(n_cells)[:, None], neighborhoods.neighbors
+        # ⟨x_i − x_j, x_k − x_j⟩ = gram[i, k] − offset[j, i] − offset[j, k]
+        offsets = gram[anchors, neighbors] - np.diag(gram)[:, None] / 2
+        inverses = safe_inverse(self.geometry.distances[anchors, neighbors])
+        cosines = gram[neighbors[:, :, None], neighbors[:, None, :]] - offsets[:, :, None] - offsets[:, None, :]
+        cosines *= inverses[:, :, None] * inverses[:, None, :]
+        if self.settings.cosine == "absolute":
+            np.abs(cosines, out=cosines)
+        # A sum of signed cosines is the squared length of a sum of unit vectors: never below 0, but possibly noise.
+        totals = cosines.sum(axis=(1, 2))
+        totals[totals <= NEGLIGIBLE * neighbors.shape[1]] = 0.0
+        fourth_roots = safe_inverse(totals**0.25)
+        cosines *= fourth_roots[neighbors][:, :, None] * fourth_roots[neighbors][:, None, :]
+        cosines *= (fourth_roots**2)[:, None, None]
+        rows = neighborhoods.positions(neighbors[:, :, None], neighbors[:, None, :])
+        columns = np.broadcast_to(anchors[:, :, None], rows.shape)
+        unfolding = sparse.csr_array(
+            (cosines.ravel(), (rows.ravel(), columns.ravel())), shape=(len(neighborhoods.pairs.first), n_cells)
+        )
+        return TripleTensor(neighborhoods.pairs, unfolding)

@@ -1,10 +1,16 @@
-"""From affinities to an embedding. A new solver is a new file here and a line in :data:`SOLVERS`."""
+"""From affinities to an embedding. A new solver is a new file here and a line in :data:`SOLVERS`.
+
+A solver is called with affinities, settings, and keywords that are its own: the user's ``solver_params``.
+"""
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING
 
-from .base import Solution
+from .admm import solve_admm
+from .ascent import solve_ascent
+from .base import Iterations, Solution, SolverSettings, no_progress
 from .spectral import solve_spectral
 
 if TYPE_CHECKING:
@@ -12,6 +18,15 @@ if TYPE_CHECKING:
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
     "spectral": solve_spectral,
+    "ascent": solve_ascent,
+    "admm": solve_admm,
 }
 
-__all__ = ["SOLVERS", "Solution"]
+
+def solver_defaults(solver: str) -> dict[str, float]:
+    """The parameters that a solver has of its own, with their defaults."""
+    parameters = signature(SOLVERS[solver]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY}
+
+
+__all__ = ["SOLVERS", "Iterations", "Solution", "SolverSettings", "no_progress", "solve_spectral", "solver_defaults"]

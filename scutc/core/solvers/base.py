@@ -1,13 +1,52 @@
-"""What every solver returns."""
+"""What every solver is given, and what it returns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     import numpy as np
     from numpy.typing import NDArray
+
+
+def no_progress(steps: Iterable[Any]) -> Iterable[Any]:
+    """Iterate without showing how far it is."""
+    return steps
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """The choices that are not a solver's own, and how it says where it is."""
+
+    n_clusters: int
+    effective_rank: float
+    seed: int
+    weights: dict[int, float] = field(default_factory=dict)
+    """Weights of orders; 1 for those that are left out."""
+    report: Callable[[str], None] = lambda message: None
+    progress: Callable[[Iterable[Any]], Iterable[Any]] = no_progress
+    """Wraps the steps of a long loop, for example in a progress bar."""
+
+    def weight(self, order: int) -> float:
+        """Weight of an order."""
+        return self.weights.get(order, 1.0)
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """What a solver that iterates did."""
+
+    objective: NDArray[np.float64]
+    """Objective at the start and after each iteration."""
+    converged: bool
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+        return len(self.objective) - 1
 
 
 @dataclass(frozen=True)
@@ -19,9 +58,11 @@ class Solution:
     embeddings: dict[tuple[int, ...], NDArray[np.float64]]
     """Embeddings by the orders that they know of, ``orders`` among them: each casts a vote on the labels."""
     spectrum: NDArray[np.float64]
-    """Eigenvalues of the fused operator, largest first."""
+    """Largest first: eigenvalues of the fused operator, or the objective's value of each column of the embedding."""
     order_spectra: dict[int, NDArray[np.float64]]
-    """Eigenvalues of each order's own operator, largest first."""
+    """The same for each order alone."""
+    iterations: Iterations | None = None
+    """For a solver that iterates."""
 
     @property
     def embedding(self) -> NDArray[np.float64]:

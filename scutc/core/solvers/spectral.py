@@ -6,10 +6,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ..fusion import decompose, fuse
-from .base import Solution
+from .base import Solution, SolverSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ..affinities import Affinity
 
@@ -17,25 +17,31 @@ if TYPE_CHECKING:
 MIN_EIGENPAIRS = 32
 
 
-def solve_spectral(
-    affinities: Mapping[int, Affinity], *, n_clusters: int, effective_rank: float, report: Callable[[str], None]
-) -> Solution:
-    """Maximise Σ_p ⟨φ(A_p), V Vᵀ⟩, for all orders together and for every smaller set of them.
+def solve_spectral(affinities: Mapping[int, Affinity], settings: SolverSettings) -> Solution:
+    """Maximise Σ_p w_p ⟨φ(A_p), V Vᵀ⟩, for all orders together and for every smaller set of them.
 
     The sets cost next to nothing, since the orders are decomposed once, and they see different sides of the data:
     labels on which they agree are more reliable than labels from the full set alone.
     """
-    n_components = max(MIN_EIGENPAIRS, n_clusters)
+    n_components = max(MIN_EIGENPAIRS, settings.n_clusters)
     spectra = {}
     for order, affinity in affinities.items():
-        report(f"order {order}: affinity of {affinity.geometry.n_cells} cells")
+        settings.report(f"order {order}: affinity of {affinity.geometry.n_cells} cells")
         contracted = affinity.contract()
-        report(f"order {order}: eigenvectors")
+        settings.report(f"order {order}: eigenvectors")
         spectra[order] = decompose(contracted, n_components)
 
     orders = tuple(affinities)
     subsets = [subset for size in range(len(orders), 0, -1) for subset in combinations(orders, size)]
-    fused = {subset: fuse([spectra[order] for order in subset], effective_rank, n_components) for subset in subsets}
+    fused = {
+        subset: fuse(
+            [spectra[order] for order in subset],
+            [settings.weight(order) for order in subset],
+            settings.effective_rank,
+            n_components,
+        )
+        for subset in subsets
+    }
     return Solution(
         orders=orders,
         embeddings={subset: embedding.points for subset, embedding in fused.items()},

@@ -1,0 +1,49 @@
+"""Cells with their nearest neighbours, and the pairs of cells that share such a neighbourhood."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from ..tensors import Pairs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Neighborhoods:
+    """The neighbourhood of a cell is the cell itself and its nearest neighbours."""
+
+    def __init__(self, neighbors: NDArray[np.intp]) -> None:
+        self.neighbors = neighbors
+
+    @cached_property
+    def members(self) -> NDArray[np.intp]:
+        """The cells of each neighbourhood, as rows."""
+        return np.column_stack([np.arange(len(self.neighbors)), self.neighbors])
+
+    @cached_property
+    def _codes(self) -> NDArray[np.intp]:
+        """A number for each pair of cells that occurs in a neighbourhood, ascending."""
+        return np.unique(self.members[:, :, None] * len(self.members) + self.members[:, None, :])
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The pairs of cells that occur in a neighbourhood, in both orders and with themselves."""
+        return Pairs(*np.divmod(self._codes, len(self.members)), len(self.members))
+
+    def positions(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where pairs of cells stand in ``pairs``."""
+        return np.searchsorted(self._codes, first * len(self.members) + second)
+
+    def shared_pairs(self) -> Any:
+        """A sparse matrix of pairs with an entry wherever two pairs of cells lie in one neighbourhood."""
+        positions = self.positions(self.members[:, :, None], self.members[:, None, :]).reshape(len(self.members), -1)
+        cells = np.repeat(np.arange(len(positions)), positions.shape[1])
+        occurs = sparse.csr_array(
+            (np.ones(positions.size), (cells, positions.ravel())), shape=(len(positions), len(self._codes))
+        )
+        return (occurs.T @ occurs).tocsr()

@@ -1,0 +1,197 @@
+"""The column form by the paper's Algorithm 1: alternating directions on V₁ and V₂ ≈ V₁ * V₁, with its errors mended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, cg
+
+from ..tensors import Pairs
+from .base import Iterations, Solution, SolverSettings
+from .column_form import ColumnForm, build, n_columns, polar, riemannian_gradient, solution, starting_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ..affinities import Affinity
+
+# Relative residual at which conjugate gradients stop: well below what an iteration of the outer loop changes.
+CG_TOLERANCE = 1e-8
+MAX_CG_STEPS = 1000
+MAX_INNER_STEPS = 50
+# A step along the gradient is accepted when it gains this part of what the gradient promises.
+ARMIJO = 1e-4
+SMALLEST_STEP = 1e-12
+
+
+def solve_admm(
+    affinities: Mapping[int, Affinity],
+    settings: SolverSettings,
+    *,
+    mu: float = 3.0,
+    rho: float = 1.1,
+    mu_max: float = 100.0,
+    tol: float = 1e-3,
+    inner_tol: float = 1e-2,
+    max_iter: int = 200,
+) -> Solution:
+    """Algorithm 1, from the leading eigenvectors of L₂, with V₁ kept orthonormal. The best V₁ seen counts.
+
+    ``mu`` has to be above 2 w₄, twice the largest eigenvalue of w₄ L₄: below, the problem of V₂ has no minimum.
+    """
+    form = build(affinities, settings)
+    if 4 in form.tensors and mu <= 2 * form.weights[4]:
+        msg = (
+            f"mu={mu!r} is not above {2 * form.weights[4]:g}, twice the largest eigenvalue of the weighted order 4: "
+            "the subproblem of V₂ would have no minimum. Start with a larger one."
+        )
+        raise ValueError(msg)
+    first = next(iter(affinities.values()))
+    start = starting_columns(affinities, form, n_columns(settings.n_clusters, first.geometry.n_cells))
+    settings.report("alternating directions")
+    columns, iterations = alternate(
+        form, start, mu=mu, rho=rho, mu_max=mu_max, tol=tol, inner_tol=inner_tol, max_iter=max_iter, settings=settings
+    )
+    return solution(form, columns, iterations, "admm")
+
+
+def alternate(
+    form: ColumnForm,
+    columns: NDArray[np.float64],
+    *,
+    mu: float,
+    rho: float,
+    mu_max: float,
+    tol: float,
+    inner_tol: float,
+    max_iter: int,
+    settings: SolverSettings,
+) -> tuple[NDArray[np.float64], Iterations]:
+    """Steps on V₁, V₂ and the multiplier in turn, until V₁ and V₂ stay, and V₁*V₁ = V₂, to ``tol``."""
+    problem = SplitProblem(form, columns.shape[0])
+    lifted = problem.lift(columns)
+    multiplier = np.zeros_like(lifted)
+    history = [form.evaluate(columns)[0]]
+    best, best_value = columns, history[0]
+    for _ in settings.progress(range(max_iter)):
+        new_columns = problem.update_columns(columns, lifted, multiplier, mu, inner_tol)
+        new_lifted = problem.update_lifted(new_columns, lifted, multiplier, mu)
+        gap = problem.lift(new_columns) - new_lifted
+        multiplier = multiplier + mu * gap
+        change = max(_largest(new_columns - columns), _largest(new_lifted - lifted), _largest(gap))
+        columns, lifted, mu = new_columns, new_lifted, min(rho * mu, max(mu, mu_max))
+        history.append(form.evaluate(columns)[0])
+        if history[-1] > best_value:
+            best, best_value = columns, history[-1]
+        if change <= tol:
+            return best, Iterations(np.array(history), converged=True)
+    return best, Iterations(np.array(history), converged=False)
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
+class SplitProblem:
+    """The paper's augmented Lagrangian, and its minimisation in V₁ and in V₂.
+
+    −⟨V₁, L₂V₁⟩ − ⟨V₂, L̂₃V₁⟩ − ⟨V₂, L̂₄V₂⟩ + ⟨Y, V₁*V₁ − V₂⟩ + μ/2 ‖V₁*V₁ − V₂‖²
+
+    V₂ and Y have a row for each pair that occurs in L̂₃ or L̂₄: the objective reads no other. Where V₁ is orthonormal
+    throughout, the multiplier and the penalty of that constraint have nothing to do.
+    """
+
+    def __init__(self, form: ColumnForm, n_cells: int) -> None:
+        tensors: Mapping[int, Any] = form.tensors
+        self._weights = form.weights
+        self._unfoldings = {order: tensor.unfolding for order, tensor in tensors.items()}
+        none = np.empty(0, dtype=np.intp)
+        self._pairs: Pairs = next(
+            (tensors[order].pairs for order in (3, 4) if order in tensors), Pairs(none, none, n_cells)
+        )
+
+    def lift(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """V₁ * V₁."""
+        return self._pairs.lift(columns)
+
+    def lagrangian(
+        self,
+        columns: NDArray[np.float64],
+        lifted: NDArray[np.float64],
+        multiplier: NDArray[np.float64],
+        mu: float,
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Its value, and its gradient in V₁."""
+        gap = self.lift(columns) - lifted
+        value = float(np.sum(multiplier * gap) + mu / 2 * np.sum(gap**2))
+        gradient = self._pairs.lift_gradient(columns, multiplier + mu * gap)
+        for order, unfolding in self._unfoldings.items():
+            weight = self._weights[order]
+            if order == 2:
+                images = unfolding @ columns
+                value -= weight * float(np.sum(columns * images))
+                gradient -= 2 * weight * images
+            elif order == 3:
+                images = unfolding.T @ lifted
+                value -= weight * float(np.sum(columns * images))
+                gradient -= weight * images
+            else:
+                value -= weight * float(np.sum(lifted * (unfolding @ lifted)))
+        return value, gradient
+
+    def update_columns(
+        self,
+        columns: NDArray[np.float64],
+        lifted: NDArray[np.float64],
+        multiplier: NDArray[np.float64],
+        mu: float,
+        tol: float,
+    ) -> NDArray[np.float64]:
+        """Descend in V₁, each step retracted to orthonormal columns, until a step is at most ``tol``."""
+        value, gradient = self.lagrangian(columns, lifted, multiplier, mu)
+        step = 1.0
+        for _ in range(MAX_INNER_STEPS):
+            direction = riemannian_gradient(columns, gradient)
+            promised = ARMIJO * linalg.norm(direction) ** 2
+            while True:
+                candidate = polar(columns - step * direction)
+                new_value, new_gradient = self.lagrangian(candidate, lifted, multiplier, mu)
+                if new_value <= value - step * promised:
+                    break
+                step /= 2
+                if step < SMALLEST_STEP:
+                    return columns
+            change = _largest(candidate - columns)
+            columns, value, gradient = candidate, new_value, new_gradient
+            if change <= tol:
+                break
+            step *= 2
+        return columns
+
+    def update_lifted(
+        self,
+        columns: NDArray[np.float64],
+        lifted: NDArray[np.float64],
+        multiplier: NDArray[np.float64],
+        mu: float,
+    ) -> NDArray[np.float64]:
+        """V₂ = (μ I − 2 L̂₄)⁻¹ (μ V₁*V₁ + L̂₃V₁ + Y), by conjugate gradients from the last V₂."""
+        target = mu * self.lift(columns) + multiplier
+        if 3 in self._unfoldings:
+            target += self._weights[3] * (self._unfoldings[3] @ columns)
+        if 4 not in self._unfoldings:
+            return target / mu
+        unfolding, weight = self._unfoldings[4], self._weights[4]
+        operator = LinearOperator(
+            unfolding.shape, matvec=lambda vector: mu * vector - 2 * weight * (unfolding @ vector), dtype=np.float64
+        )
+        return np.column_stack(
+            [
+                cg(operator, right, x0=start, rtol=CG_TOLERANCE, maxiter=MAX_CG_STEPS)[0]
+                for right, start in zip(target.T, lifted.T, strict=True)
+            ]
+        )

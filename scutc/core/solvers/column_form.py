@@ -1,0 +1,103 @@
+"""The paper's model: max Σ_j [w₂ L₂(v_j,v_j) + w₃ L₃(v_j,v_j,v_j) + w₄ L₄(v_j,v_j,v_j,v_j)], the v_j orthonormal."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from ..affinities import Affinity, PairwiseAffinity
+from ..fusion import decompose
+from ..normalization import root_degrees
+from .base import Iterations, Solution, SolverSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ..tensors import Tensor
+
+
+class ColumnForm:
+    """The objective."""
+
+    def __init__(self, tensors: Mapping[int, Tensor], weights: Mapping[int, float] | None = None) -> None:
+        self.tensors = tensors
+        self.weights = {order: 1.0 if weights is None else weights.get(order, 1.0) for order in tensors}
+
+    def evaluate(self, columns: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Value and gradient."""
+        value, gradient = 0.0, np.zeros_like(columns)
+        for order, tensor in self.tensors.items():
+            values, gradients = tensor.evaluate(columns)
+            value += self.weights[order] * float(values.sum())
+            gradient += self.weights[order] * gradients
+        return value, gradient
+
+    def terms(self, columns: NDArray[np.float64]) -> dict[int, NDArray[np.float64]]:
+        """What each order, weighted, says of each column: all together they are the value."""
+        return {order: self.weights[order] * tensor.evaluate(columns)[0] for order, tensor in self.tensors.items()}
+
+
+def build(affinities: Mapping[int, Affinity], settings: SolverSettings) -> ColumnForm:
+    """The objective for these affinities."""
+    tensors = {}
+    for order, affinity in affinities.items():
+        settings.report(f"order {order}: tensor of {affinity.geometry.n_cells} cells")
+        tensors[order] = affinity.tensor()
+    return ColumnForm(tensors, settings.weights)
+
+
+def starting_columns(affinities: Mapping[int, Affinity], form: ColumnForm, n_columns: int) -> NDArray[np.float64]:
+    """The leading eigenvectors of L₂, with the signs that the odd order likes better."""
+    some = next(iter(affinities.values()))
+    pairwise = PairwiseAffinity(some.geometry, some.settings).contract()
+    trivial = root_degrees(pairwise)
+    spectrum = decompose(pairwise, n_columns - 1)
+    columns = np.column_stack([trivial / linalg.norm(trivial), spectrum.vectors])
+    if 3 in form.tensors:
+        columns = columns * np.where(form.tensors[3].evaluate(columns)[0] < 0, -1.0, 1.0)
+    # Polished, since eigenvectors of an iterative solver are orthonormal to its tolerance only.
+    return polar(columns)
+
+
+def n_columns(n_clusters: int, n_cells: int) -> int:
+    """As many columns as clusters, but two of them for a picture."""
+    return min(max(2, n_clusters), n_cells)
+
+
+def polar(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The orthonormal columns nearest to those of a matrix."""
+    left, _, right = linalg.svd(matrix, full_matrices=False)
+    return left @ right
+
+
+def riemannian_gradient(columns: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The part of a gradient along which orthonormal columns can move."""
+    product = columns.T @ gradient
+    return gradient - columns @ (product + product.T) / 2
+
+
+def solution(form: ColumnForm, columns: NDArray[np.float64], iterations: Iterations, name: str) -> Solution:
+    """Columns by what they are worth, largest first; a warning where the solver did not converge."""
+    if not iterations.converged:
+        msg = (
+            f"solver={name!r} did not converge in {iterations.n_iter} iterations: raise max_iter or tol "
+            "in solver_params. The best columns seen are returned."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+    terms = form.terms(columns)
+    totals = np.sum(list(terms.values()), axis=0)
+    ranking = np.argsort(-totals, kind="stable")
+    orders = tuple(form.tensors)
+    return Solution(
+        orders=orders,
+        embeddings={orders: columns[:, ranking]},
+        spectrum=totals[ranking],
+        order_spectra={order: values[ranking] for order, values in terms.items()},
+        iterations=iterations,
+    )
