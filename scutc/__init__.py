@@ -2,8 +2,8 @@
 
 from importlib.metadata import version
 
-from . import tl
+from . import baselines, datasets, metrics, tl
 from ._estimator import UTC
 
-__all__ = ["UTC", "tl"]
+__all__ = ["UTC", "baselines", "datasets", "metrics", "tl"]
 __version__ = version("scutc")

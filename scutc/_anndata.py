@@ -68,6 +68,11 @@ def read_matrix(
     return matrix[:, mask], mask
 
 
+def read_obs(adata: AnnData, column: str, name: str) -> pd.Series:
+    """A column of ``adata.obs``, asked for by the parameter of this name."""
+    return _lookup(adata.obs, column, name, "adata.obs")
+
+
 def _lookup(mapping: Any, key: str, name: str, where: str) -> Any:
     if key not in mapping:
         # From anndata 0.13 on, X is the layer None.

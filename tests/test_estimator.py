@@ -37,24 +37,17 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-def crossing_lines(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
-    """Syndata-1 of the paper: two groups on two perpendicular lines that cross."""
-    position = np.linspace(-1, 1, n // 2)
-    lines = np.vstack([np.column_stack([position, 0 * position]), np.column_stack([0 * position, position])])
-    return lines, np.repeat([0, 1], n // 2)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_crossing_lines_are_told_apart(seed):
-    X, truth = crossing_lines()
-    labels = UTC(n_clusters=2, metric="euclidean", random_state=seed).fit_predict(X)
-    assert adjusted_rand_score(truth, labels) == 1.0
+    lines = scutc.datasets.syndata1()
+    labels = UTC(n_clusters=2, metric="euclidean", random_state=seed).fit_predict(lines.X)
+    assert adjusted_rand_score(lines.obs["label"], labels) == 1.0
 
 
 def test_crossing_lines_need_order_three():
-    X, truth = crossing_lines()
-    labels = UTC(n_clusters=2, metric="euclidean", orders=(2,)).fit_predict(X)
-    assert adjusted_rand_score(truth, labels) < 0.5
+    lines = scutc.datasets.syndata1()
+    labels = UTC(n_clusters=2, metric="euclidean", orders=(2,)).fit_predict(lines.X)
+    assert adjusted_rand_score(lines.obs["label"], labels) < 0.5
 
 
 def test_fit_transform_returns_the_embedding(adata):
@@ -108,7 +101,7 @@ def test_verbose_function_hears_of_every_order(adata):
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_result_does_not_depend_on_threads(metric, monkeypatch):
     # Symmetric data: eigenvalues are multiple and every rounding error would show.
-    X, _ = crossing_lines(80)
+    X = scutc.datasets.syndata1(80).X
     X = np.hstack([X, X[:, ::-1] * 2]) + 3
     X[0, 0] += 1e-9
     monkeypatch.setattr("scutc.core.parallel.BLOCK_ENTRIES", 500)

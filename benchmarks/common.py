@@ -1,0 +1,64 @@
+"""What paper.py and quality.py share: the methods of the paper, the measurement, Markdown and the machine."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import scutc
+from scutc.baselines import CAN, CAVE, IPS2, PPS, SpectralClustering
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anndata import AnnData
+
+RESULTS = Path(__file__).parent / "results"
+SCORES = ["ACC", "ARI", "F-score", "NMI", "purity"]
+RIVALS = {"SC": SpectralClustering, "CAN": CAN, "CAVE": CAVE, "PPS": PPS, "IPS2": IPS2}
+
+
+def measure(adata: AnnData, cluster: Callable[[AnnData], Any]) -> dict[str, float]:
+    """Number of clusters found, the five scores against ``obs["label"]``, and the time."""
+    start = time.perf_counter()
+    labels = cluster(adata)
+    seconds = time.perf_counter() - start
+    adata.obs["found"] = pd.Categorical(np.asarray(labels))
+    scores = scutc.metrics.score(adata, "found", "label").round(4)
+    return {"clusters": adata.obs["found"].nunique(), **scores, "seconds": round(seconds, 3)}
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A table whose index is the first column; two decimals, a dash for what was not measured."""
+    table = table.reset_index()
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    lines = [[str(name) for name in table.columns], ["---"] * table.shape[1], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "–" if np.isnan(value) else f"{value:.2f}"
+    return str(value)
+
+
+def circumstances(*packages: str) -> str:
+    """The date, the versions and the machine, for the head of a report."""
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    machine = f"{os.cpu_count()} cores, {_processor()}"
+    return f"Measured on {datetime.date.today()} with Python {platform.python_version()}, {versions}; {machine}."
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

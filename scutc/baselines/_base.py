@@ -1,0 +1,142 @@
+"""What the baselines share: checks, distances, and cutting a graph of cells into exactly k clusters."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import spectral_clustering
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
+
+from .._estimator import _check_finite, _draw_seed, _is_integer, check_n_clusters
+from ..core.assignment import number_by_size
+from ..core.geometry import METRICS, compute_geometry
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..core.geometry import Geometry
+
+# Parameters that must be positive, in whichever baseline has them.
+INTEGERS = ("n_neighbors", "n_eigenvectors", "max_iter")
+NUMBERS = ("bandwidth", "sharpness", "weight")
+
+
+class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
+    """A method that turns distances into an affinity matrix and cuts it.
+
+    A subclass stores its parameters, among them ``n_clusters``, ``metric`` and ``random_state``, and says what the
+    affinity is; unless it says otherwise, that is cut by :func:`normalized_cut`.
+    """
+
+    n_clusters: int
+    metric: str
+    random_state: int | np.random.RandomState | None
+
+    @abstractmethod
+    def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
+        """A symmetric n × n array without negative entries."""
+
+    def _cut(self, affinity: NDArray[np.float64], geometry: Geometry) -> NDArray[np.intp]:
+        """Labels with exactly ``n_clusters`` values."""
+        return normalized_cut(affinity, self.n_clusters, self.seed_)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of a dense or sparse matrix.
+
+        Parameters
+        ----------
+        X
+            Samples × features, dense or sparse (CSR or CSC); never densified.
+        y
+            Ignored.
+        """
+        self._check_parameters()
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
+        _check_finite(X)
+        check_n_clusters(self.n_clusters, X.shape[0])
+        self.metric_ = self.metric
+        if self.metric == "correlation" and X.shape[1] == 1:
+            self.metric_ = "euclidean"
+            warnings.warn("A single feature has no correlation: using metric='euclidean'.", UserWarning, stacklevel=2)
+        self.seed_ = _draw_seed(self.random_state)
+        # One BLAS thread, as in UTC: more of them sum in another order.
+        with threadpool_limits(limits=1):
+            geometry = compute_geometry(X, self.metric_, n_jobs=1)
+            self.affinity_matrix_ = self._compute_affinity(geometry)
+            self.labels_ = number_by_size(self._cut(self.affinity_matrix_, geometry))
+        return self
+
+    def _check_parameters(self) -> None:
+        parameters = self.get_params(deep=False)
+        if self.metric not in METRICS:
+            msg = f"metric={self.metric!r} is unknown. Valid: {', '.join(map(repr, METRICS))}."
+            raise ValueError(msg)
+        for name, value in parameters.items():
+            optional = name == "n_eigenvectors" and value is None
+            if name in INTEGERS and not optional and (not _is_integer(value) or value < 1):
+                msg = f"{name}={value!r} is not a positive integer."
+                raise ValueError(msg)
+            if name in NUMBERS and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
+                msg = f"{name}={value!r} is not a positive number."
+                raise ValueError(msg)
+        if _is_integer(self.random_state) and not 0 <= self.random_state < 2**32:  # type: ignore[operator]
+            msg = f"random_state={self.random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
+            raise ValueError(msg)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def gaussian_affinity(geometry: Geometry, bandwidth: float) -> NDArray[np.float64]:
+    """exp(−d² / 2h²) with a zero diagonal, h being ``bandwidth`` times the median distance between two cells."""
+    distances = geometry.distances[np.triu_indices(geometry.n_cells, 1)]
+    # Where most cells coincide the median is 0 and the mean takes its place.
+    width = bandwidth * (float(np.median(distances)) or float(distances.mean()) or 1.0)
+    affinity = np.exp(-geometry.squared_distances / (2 * width**2))
+    np.fill_diagonal(affinity, 0.0)
+    return affinity
+
+
+def normalize(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """D^-½ A D^-½, D the row sums of A; rows without affinity stay zero."""
+    degrees = affinity.sum(axis=1)
+    scaling = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    return affinity * scaling[:, None] * scaling
+
+
+def normalized_cut(affinity: NDArray[np.float64], n_clusters: int, seed: int) -> NDArray[np.intp]:
+    """Exactly ``n_clusters`` labels from scikit-learn's k-means in the leading eigenvectors of D^-½ A D^-½."""
+    n_cells = len(affinity)
+    if n_clusters == 1:
+        return np.zeros(n_cells, dtype=np.intp)
+    if n_clusters == n_cells:
+        return np.arange(n_cells)
+    with warnings.catch_warnings():
+        # A graph in several parts needs no remark: its parts are the clusters.
+        warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)
+        # Where cells coincide scikit-learn may change its eigensolver and find fewer clusters, see below.
+        warnings.filterwarnings("ignore", "ARPACK has failed", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = spectral_clustering(affinity, n_clusters=n_clusters, random_state=seed)
+    return _fill_up(labels, n_clusters)
+
+
+def _fill_up(labels: NDArray[Any], n_clusters: int) -> NDArray[np.intp]:
+    """Let the largest cluster give up its last cell until there are ``n_clusters``.
+
+    K-means finds fewer only where cells coincide in the embedding, where one choice is as good as another.
+    """
+    labels = number_by_size(labels)
+    for label in range(labels.max() + 1, n_clusters):
+        largest = np.argmax(np.bincount(labels))
+        labels[np.flatnonzero(labels == largest)[-1]] = label
+    return labels
