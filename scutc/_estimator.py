@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from ._validation import (
+    check_choice,
+    check_finite,
+    check_n_clusters,
+    check_positive_integer,
+    check_positive_number,
+    check_seed,
+    draw_seed,
+    is_integer,
+    usable_metric,
+)
 from .core.affinities import AFFINITIES, COSINES, AffinitySettings
 from .core.assignment import consensus, partition
 from .core.geometry import METRICS, compute_geometry
@@ -180,16 +187,13 @@ class UTC(ClusterMixin, BaseEstimator):
         """
         orders = self._check_parameters()
         X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
-        _check_finite(X)
+        check_finite(X)
         if self.n_clusters is not None:
             check_n_clusters(self.n_clusters, X.shape[0])
         self.orders_ = orders
-        self.metric_ = self.metric
-        if self.metric == "correlation" and X.shape[1] == 1:
-            self.metric_ = "euclidean"
-            warnings.warn("A single feature has no correlation: using metric='euclidean'.", UserWarning, stacklevel=2)
+        self.metric_ = usable_metric(self.metric, X.shape[1])
         report = self._report
-        self.seed_ = _draw_seed(self.random_state)
+        self.seed_ = draw_seed(self.random_state)
         settings = AffinitySettings(
             n_neighbors=self.n_neighbors,
             n_anchors=self.n_anchors,
@@ -288,36 +292,21 @@ class UTC(ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> tuple[int, ...]:
         """Raise on a bad parameter and return the orders, ascending."""
         given = list(self.orders) if np.iterable(self.orders) else [self.orders]
-        if not given or not all(_is_integer(order) and order in ORDERS for order in given):
+        if not given or not all(is_integer(order) and order in ORDERS for order in given):
             msg = f"orders={self.orders!r} is not a non-empty subset of {ORDERS}."
             raise ValueError(msg)
-        for name, value, valid in (
-            ("metric", self.metric, METRICS),
-            ("affinity", self.affinity, tuple(AFFINITIES)),
-            ("cosine", self.cosine, COSINES),
-            ("solver", self.solver, tuple(SOLVERS)),
-        ):
-            if value not in valid:
-                msg = f"{name}={value!r} is unknown. Valid: {', '.join(map(repr, valid))}."
-                raise ValueError(msg)
-        for name in ("n_neighbors", "n_anchors", "n_pairs"):
-            value = getattr(self, name)
-            others = "" if name == "n_neighbors" else ", None or 'auto'"
-            if others and (value is None or (isinstance(value, str) and value == "auto")):
-                continue
-            if not _is_integer(value) or value < 1:
-                msg = f"{name}={value!r} is not a positive integer{others}."
-                raise ValueError(msg)
-        for name in ("sharpness", "effective_rank"):
-            value = getattr(self, name)
-            if not _is_positive(value):
-                msg = f"{name}={value!r} is not a positive number."
-                raise ValueError(msg)
+        check_choice("metric", self.metric, METRICS)
+        check_choice("affinity", self.affinity, tuple(AFFINITIES))
+        check_choice("cosine", self.cosine, COSINES)
+        check_choice("solver", self.solver, tuple(SOLVERS))
+        check_positive_integer("n_neighbors", self.n_neighbors)
+        check_positive_integer("n_anchors", self.n_anchors, "auto", None)
+        check_positive_integer("n_pairs", self.n_pairs, "auto", None)
+        check_positive_number("sharpness", self.sharpness)
+        check_positive_number("effective_rank", self.effective_rank)
         self._check_solver_params()
         self._check_weights()
-        if _is_integer(self.random_state) and not 0 <= self.random_state < 2**32:  # type: ignore[operator]
-            msg = f"random_state={self.random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
-            raise ValueError(msg)
+        check_seed(self.random_state)
         if self.n_jobs == 0:
             msg = "n_jobs=0 is no number of threads. Use 1, or -1 for all cores."
             raise ValueError(msg)
@@ -334,9 +323,7 @@ class UTC(ClusterMixin, BaseEstimator):
             if order not in ORDERS:
                 msg = f"weights names order {order!r}. Valid: {', '.join(map(repr, ORDERS))}."
                 raise ValueError(msg)
-            if not _is_positive(weight):
-                msg = f"weights[{order}]={weight!r} is not a positive number. Leave an order out with orders."
-                raise ValueError(msg)
+            check_positive_number(f"weights[{order}]", weight)
 
     def _check_solver_params(self) -> None:
         defaults = solver_defaults(self.solver)
@@ -345,49 +332,10 @@ class UTC(ClusterMixin, BaseEstimator):
                 valid = f"Valid: {', '.join(map(repr, defaults))}." if defaults else "It has none."
                 msg = f"{name!r} is no parameter of solver={self.solver!r}. {valid}"
                 raise ValueError(msg)
-            if isinstance(defaults[name], int):
-                if not _is_integer(value) or value < 1:
-                    msg = f"solver_params[{name!r}]={value!r} is not a positive integer."
-                    raise ValueError(msg)
-            elif not _is_positive(value):
-                msg = f"solver_params[{name!r}]={value!r} is not a positive number."
-                raise ValueError(msg)
+            check = check_positive_integer if isinstance(defaults[name], int) else check_positive_number
+            check(f"solver_params[{name!r}]", value)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def check_n_clusters(n_clusters: Any, n_samples: int) -> None:
-    """Raise unless so many samples can form so many clusters."""
-    if not _is_integer(n_clusters) or n_clusters < 1:
-        msg = f"n_clusters={n_clusters!r} is not a positive integer."
-        raise ValueError(msg)
-    if n_clusters > n_samples:
-        msg = f"n_clusters={n_clusters} is more than there are cells (n_samples={n_samples}): ask for fewer clusters."
-        raise ValueError(msg)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < np.inf
-
-
-def _draw_seed(random_state: Any) -> int:
-    if _is_integer(random_state):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _check_finite(X: Any) -> None:
-    values = X.data if sparse.issparse(X) else X
-    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
-        return
-    n_nan, n_infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    if n_nan or n_infinite:
-        msg = f"The matrix holds {n_nan} NaN and {n_infinite} infinite values: impute or remove them."
-        raise ValueError(msg)

@@ -26,6 +26,8 @@ from scutc.baselines import CAN, CAVE, IPS2, PPS, SpectralClustering, _base, can
 from scutc.core.affinities import AffinitySettings
 from scutc.core.affinities.tetradic import RELATIVE_EPSILON
 from scutc.core.geometry import Geometry, compute_geometry
+from scutc.core.normalization import normalize
+from scutc.datasets import syndata1
 
 BASELINES = [SpectralClustering, CAN, CAVE, PPS, IPS2]
 
@@ -39,7 +41,7 @@ def euclidean(X: np.ndarray) -> Geometry:
 
 
 def tetradic_settings(n_neighbors: int, sharpness: float = 2.0) -> AffinitySettings:
-    return AffinitySettings(n_neighbors, None, None, sharpness, 0)
+    return AffinitySettings(n_neighbors, sharpness=sharpness, seed=0)
 
 
 def agreement(model, X: np.ndarray, truth: np.ndarray) -> float:
@@ -177,11 +179,9 @@ def test_bad_data_are_named(baseline):
 # Cases: what each baseline solves and what it cannot
 
 
-def crossing_lines(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
-    """Syndata-1 of the paper: two groups on two perpendicular lines that cross."""
-    position = np.linspace(-1, 1, n // 2)
-    lines = np.vstack([np.column_stack([position, 0 * position]), np.column_stack([0 * position, position])])
-    return lines, np.repeat([0, 1], n // 2)
+def crossing_lines() -> tuple[np.ndarray, np.ndarray]:
+    adata = syndata1()
+    return adata.X, adata.obs["label"].to_numpy()
 
 
 def compact_groups() -> tuple[np.ndarray, np.ndarray]:
@@ -434,7 +434,7 @@ def test_pair_to_pair_similarity_of_a_decomposable_tensor_is_the_pairwise_one(mo
             return similarity[i, k] * similarity[j, m] + similarity[i, m] * similarity[j, k]
 
     monkeypatch.setattr(pps, "TetradicOperator", Decomposable)
-    values, vectors = np.linalg.eigh(_base.normalize(similarity))
+    values, vectors = np.linalg.eigh(normalize(similarity))
     # Of the three leading products of two eigenvectors the second is of different ones and has no trace.
     assert values[-2] * values[-2] > values[-1] * values[-3]
     expected = (vectors[:, -2:] * values[-2:] ** 2) @ vectors[:, -2:].T
@@ -470,6 +470,6 @@ def test_ips2_adds_the_normalised_similarities():
     X = points(50, 10)
     alone = PPS(3).fit(X).affinity_matrix_
     light, heavy = (IPS2(3, weight=weight).fit(X).affinity_matrix_ for weight in (1e-9, 2.0))
-    np.testing.assert_allclose(heavy - light, 2 * _base.normalize(alone), atol=1e-6)
+    np.testing.assert_allclose(heavy - light, 2 * normalize(alone), atol=1e-6)
     # What is left without pairs of pairs is the pairwise similarity, whose largest normalised eigenvalue is 1.
     assert np.linalg.eigvalsh(light)[-1] == pytest.approx(1.0)

@@ -40,7 +40,10 @@ def test_run_passes_options_on(source, tmp_path):
     target = tmp_path / "out.h5ad"
     options = "-n 2,4 --layer double --orders 2,3 --metric euclidean --n-neighbors 5 --n-anchors auto --n-pairs 9"
     more = "--sharpness 2.5 --effective-rank 8 --key-added mine --random-state 3 --n-jobs 1 --quiet"
-    assert main(["run", str(source), "-o", str(target), *options.split(), *more.split()]) == 0
+    solver = (
+        "--solver ascent --solver-params max_iter=400,tol=0.001 --weights 3=0.5 --affinity decomposable --cosine signed"
+    )
+    assert main(["run", str(source), "-o", str(target), *options.split(), *more.split(), *solver.split()]) == 0
     result = anndata.read_h5ad(target)
     assert result.obs["mine_4"].nunique() == 4
     params = result.uns["mine"]["params"]
@@ -54,7 +57,11 @@ def test_run_passes_options_on(source, tmp_path):
         "n_pairs": 9,
         "sharpness": 2.5,
         "effective_rank": 8.0,
-        "solver": "spectral",
+        "affinity": "decomposable",
+        "cosine": "signed",
+        "weights": {"3": 0.5},
+        "solver": "ascent",
+        "solver_params": {"max_iter": 400, "tol": 0.001},
         "random_state": 3,
     }
 

@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import scutc
 from conftest import make_groups
+from scutc.core.solvers.column_form import polar
 
 
 def snapshot(adata: AnnData) -> tuple:
@@ -59,8 +60,8 @@ def test_numpy_numbers_of_clusters(adata):
 @pytest.mark.parametrize("sequence", [[4, 2], (4, 2), np.array([4, 2]), range(2, 5, 2)])
 def test_sequence_gives_labels_for_each_number_from_one_decomposition(adata, sequence, monkeypatch):
     calls = []
-    solve = scutc._estimator.SOLVERS["spectral"]
-    monkeypatch.setitem(scutc._estimator.SOLVERS, "spectral", lambda *a, **k: calls.append(1) or solve(*a, **k))
+    solve = scutc._estimator.solve_spectral
+    monkeypatch.setattr(scutc._estimator, "solve_spectral", lambda *a, **k: calls.append(1) or solve(*a, **k))
     scutc.tl.utc(adata, n_clusters=sequence)
     assert calls == [1]
     assert "utc" not in adata.obs
@@ -334,7 +335,61 @@ def test_interruption_leaves_adata_untouched(adata, monkeypatch):
         raise KeyboardInterrupt
 
     before = snapshot(adata)
-    monkeypatch.setitem(scutc._estimator.SOLVERS, "spectral", interrupt)
+    monkeypatch.setattr(scutc._estimator, "solve_spectral", interrupt)
     with pytest.raises(KeyboardInterrupt):
         scutc.tl.utc(adata, n_clusters=3)
     assert snapshot(adata) == before
+
+
+@pytest.mark.parametrize("solver", ["ascent", "admm"])
+def test_solvers_of_the_paper_describe_how_they_went(adata, solver, tmp_path):
+    scutc.tl.utc(adata, 3, solver=solver, weights={3: 0.5}, solver_params={"max_iter": 150}, cosine="signed")
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    result = anndata.read_h5ad(tmp_path / "a.h5ad").uns["utc"]
+    assert adjusted_rand_score(adata.obs["group"], adata.obs["utc"]) == 1.0
+    assert result["params"]["solver"] == solver
+    assert result["params"]["solver_params"] == {"max_iter": 150}
+    assert result["params"]["weights"] == {"3": 0.5}
+    assert result["params"]["cosine"] == "signed"
+    assert result["converged"]
+    assert len(result["objective_history"]) == result["n_iter"] + 1 > 1
+    assert result["objective_history"].max() == pytest.approx(result["spectrum"].sum())
+    assert adata.obsm["X_utc"].shape == (45, 3)
+
+
+def test_spectral_solver_has_no_history(adata):
+    scutc.tl.utc(adata, 3)
+    assert not {"objective_history", "n_iter", "converged"} & set(adata.uns["utc"])
+
+
+def test_several_numbers_of_clusters_with_a_solver_of_the_paper(adata):
+    scutc.tl.utc(adata, [2, 3], solver="ascent")
+    assert adata.obs["utc_2"].nunique() == 2
+    assert adjusted_rand_score(adata.obs["group"], adata.obs["utc_3"]) == 1.0
+
+
+@pytest.mark.parametrize("solver", ["ascent", "admm"])
+def test_interrupting_a_solver_leaves_adata_as_it_was(adata, solver, monkeypatch):
+    before = snapshot(adata)
+    calls = iter(range(10))
+
+    def interrupted(matrix):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return polar(matrix)
+
+    monkeypatch.setattr(f"scutc.core.solvers.{solver}.polar", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scutc.tl.utc(adata, 3, solver=solver)
+    assert snapshot(adata) == before
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(2, False), (3, True)])
+def test_iterations_show_a_progress_bar_from_verbosity_three_on(adata, verbosity, shown, capsys):
+    before = sc.settings.verbosity
+    sc.settings.verbosity = verbosity
+    try:
+        scutc.tl.utc(adata, 3, solver="ascent")
+    finally:
+        sc.settings.verbosity = before
+    assert ("ascent:" in capsys.readouterr().err) == shown

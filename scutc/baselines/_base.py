@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,7 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from .._estimator import _check_finite, _draw_seed, _is_integer, check_n_clusters
+from .._validation import (
+    check_choice,
+    check_finite,
+    check_n_clusters,
+    check_positive_integer,
+    check_positive_number,
+    check_seed,
+    draw_seed,
+    usable_metric,
+)
 from ..core.assignment import number_by_size
 from ..core.geometry import METRICS, compute_geometry
 
@@ -59,13 +67,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
-        _check_finite(X)
+        check_finite(X)
         check_n_clusters(self.n_clusters, X.shape[0])
-        self.metric_ = self.metric
-        if self.metric == "correlation" and X.shape[1] == 1:
-            self.metric_ = "euclidean"
-            warnings.warn("A single feature has no correlation: using metric='euclidean'.", UserWarning, stacklevel=2)
-        self.seed_ = _draw_seed(self.random_state)
+        self.metric_ = usable_metric(self.metric, X.shape[1])
+        self.seed_ = draw_seed(self.random_state)
         # One BLAS thread, as in UTC: more of them sum in another order.
         with threadpool_limits(limits=1):
             geometry = compute_geometry(X, self.metric_, n_jobs=1)
@@ -74,21 +79,13 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
         return self
 
     def _check_parameters(self) -> None:
-        parameters = self.get_params(deep=False)
-        if self.metric not in METRICS:
-            msg = f"metric={self.metric!r} is unknown. Valid: {', '.join(map(repr, METRICS))}."
-            raise ValueError(msg)
-        for name, value in parameters.items():
-            optional = name == "n_eigenvectors" and value is None
-            if name in INTEGERS and not optional and (not _is_integer(value) or value < 1):
-                msg = f"{name}={value!r} is not a positive integer."
-                raise ValueError(msg)
-            if name in NUMBERS and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
-                msg = f"{name}={value!r} is not a positive number."
-                raise ValueError(msg)
-        if _is_integer(self.random_state) and not 0 <= self.random_state < 2**32:  # type: ignore[operator]
-            msg = f"random_state={self.random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
-            raise ValueError(msg)
+        check_choice("metric", self.metric, METRICS)
+        check_seed(self.random_state)
+        for name, value in self.get_params(deep=False).items():
+            if name in INTEGERS:
+                check_positive_integer(name, value, *([None] if name == "n_eigenvectors" else []))
+            elif name in NUMBERS:
+                check_positive_number(name, value)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -104,13 +101,6 @@ def gaussian_affinity(geometry: Geometry, bandwidth: float) -> NDArray[np.float6
     affinity = np.exp(-geometry.squared_distances / (2 * width**2))
     np.fill_diagonal(affinity, 0.0)
     return affinity
-
-
-def normalize(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """D^-½ A D^-½, D the row sums of A; rows without affinity stay zero."""
-    degrees = affinity.sum(axis=1)
-    scaling = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-    return affinity * scaling[:, None] * scaling
 
 
 def normalized_cut(affinity: NDArray[np.float64], n_clusters: int, seed: int) -> NDArray[np.intp]:

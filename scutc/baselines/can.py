@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.spatial.distance import pdist, squareform
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.assignment import _cut as cut_tree
+from ..core.assignment import cut_tree
 from ._base import GraphClusterer, normalized_cut
 
 if TYPE_CHECKING:

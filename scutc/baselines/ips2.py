@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..core.affinities import AffinitySettings
 from ..core.affinities.pairwise import PairwiseAffinity
-from ._base import GraphClusterer, normalize
+from ..core.normalization import normalize
+from ._base import GraphClusterer
 from .pps import pair_to_pair_similarity
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class IPS2(GraphClusterer):
         self.random_state = random_state
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
-        settings = AffinitySettings(self.n_neighbors, None, None, self.sharpness, self.seed_)
+        settings = AffinitySettings(self.n_neighbors, sharpness=self.sharpness, seed=self.seed_)
         pairwise = PairwiseAffinity(geometry, settings).contract().toarray()
         pair_to_pair = pair_to_pair_similarity(geometry, settings, self.n_eigenvectors or self.n_clusters)
         return normalize(pairwise) + self.weight * normalize(pair_to_pair)

@@ -105,7 +105,7 @@ class PPS(GraphClusterer):
         self.random_state = random_state
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
-        settings = AffinitySettings(self.n_neighbors, None, None, self.sharpness, self.seed_)
+        settings = AffinitySettings(self.n_neighbors, sharpness=self.sharpness, seed=self.seed_)
         return pair_to_pair_similarity(geometry, settings, self.n_eigenvectors or self.n_clusters)
 
 

@@ -74,10 +74,10 @@ def consensus(votes: Sequence[NDArray[np.intp]], embedding: NDArray[np.float64],
     disagreement = pdist(np.column_stack(votes), "hamming")
     distances = pdist(leading_directions(embedding, n_clusters))
     disagreement += TIE_BREAK * distances / (distances.max() or 1.0)
-    return number_by_size(_cut(linkage(disagreement, "average"), n_clusters))
+    return number_by_size(cut_tree(linkage(disagreement, "average"), n_clusters))
 
 
-def _cut(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
+def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
     """Clusters after all but the last merges: exactly ``n_clusters``, where scipy's ``fcluster`` may give fewer."""
     n_cells = len(tree) + 1
     merged = tree[: n_cells - n_clusters, :2].astype(np.intp)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._anndata import check_adata, check_key, read_matrix, write_result
-from .._estimator import UTC, check_n_clusters
+from .._estimator import UTC
+from .._validation import check_n_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

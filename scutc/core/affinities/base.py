@@ -26,11 +26,11 @@ class AffinitySettings:
     """The choices that affinities are made of; each order reads the ones that concern it."""
 
     n_neighbors: int
-    n_anchors: int | str | None
-    n_pairs: int | str | None
     sharpness: float
-    cosine: str
     seed: int
+    n_anchors: int | str | None = None
+    n_pairs: int | str | None = None
+    cosine: str = "absolute"
 
 
 class Affinity(ABC):

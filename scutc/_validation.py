@@ -1,0 +1,85 @@
+"""Checks of what users pass in, for UTC and for the baselines: errors that name the value and the remedy."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from .core.geometry import METRICS
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is a whole number by type, and no truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def check_choice(name: str, value: Any, valid: tuple[str, ...]) -> None:
+    """Raise unless a parameter has one of its valid values."""
+    if value not in valid:
+        msg = f"{name}={value!r} is unknown. Valid: {', '.join(map(repr, valid))}."
+        raise ValueError(msg)
+
+
+def check_positive_integer(name: str, value: Any, *others: str | None) -> None:
+    """Raise unless it is a positive integer or one of the other values that are allowed."""
+    if any(value is other or (isinstance(value, str) and value == other) for other in others):
+        return
+    if not is_integer(value) or value < 1:
+        valid = " or ".join(["a positive integer", *map(repr, others)])
+        msg = f"{name}={value!r} is not {valid}."
+        raise ValueError(msg)
+
+
+def check_positive_number(name: str, value: Any) -> None:
+    """Raise unless it is a finite positive number."""
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        msg = f"{name}={value!r} is not a positive number."
+        raise ValueError(msg)
+
+
+def check_seed(random_state: Any) -> None:
+    """Raise on an integer that cannot be a seed."""
+    if is_integer(random_state) and not 0 <= random_state < 2**32:
+        msg = f"random_state={random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
+        raise ValueError(msg)
+
+
+def draw_seed(random_state: Any) -> int:
+    """The seed itself, or one that is drawn from a generator."""
+    if is_integer(random_state):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def check_n_clusters(n_clusters: Any, n_samples: int) -> None:
+    """Raise unless so many samples can form so many clusters."""
+    check_positive_integer("n_clusters", n_clusters)
+    if n_clusters > n_samples:
+        msg = f"n_clusters={n_clusters} is more than there are cells (n_samples={n_samples}): ask for fewer clusters."
+        raise ValueError(msg)
+
+
+def check_finite(X: Any) -> None:
+    """Raise on NaN and infinite values, and say how many there are."""
+    values = X.data if sparse.issparse(X) else X
+    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+        return
+    n_nan, n_infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    if n_nan or n_infinite:
+        msg = f"The matrix holds {n_nan} NaN and {n_infinite} infinite values: impute or remove them."
+        raise ValueError(msg)
+
+
+def usable_metric(metric: str, n_features: int) -> str:
+    """The metric, or the Euclidean one with a warning where there is but one feature."""
+    check_choice("metric", metric, METRICS)
+    if metric == "correlation" and n_features == 1:
+        msg = "A single feature has no correlation: using metric='euclidean'."
+        warnings.warn(msg, UserWarning, stacklevel=3)
+        return "euclidean"
+    return metric
