@@ -1,4 +1,4 @@
-"""What paper.py and quality.py share: the methods of the paper, the measurement, Markdown and the machine."""
+"""What the comparisons share: the methods of the paper, preparation, measurement, Markdown and the machine."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import scanpy as sc
 
 import scutc
 from scutc.baselines import CAN, CAVE, IPS2, PPS, SpectralClustering
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parent / "results"
 SCORES = ["ACC", "ARI", "F-score", "NMI", "purity"]
 RIVALS = {"SC": SpectralClustering, "CAN": CAN, "CAVE": CAVE, "PPS": PPS, "IPS2": IPS2}
+
+
+def prepare(adata: AnnData) -> AnnData:
+    """The same for every method: log-normalised, 2 000 most variable genes; images and negative values as they are."""
+    values = adata.uns["values"]
+    if values == "pixels" or adata.X.min() < 0:
+        return adata
+    sc.pp.filter_genes(adata, min_cells=3)
+    if not values.startswith("log"):
+        sc.pp.normalize_total(adata, target_sum=1e4 if values.startswith("linear") else None)
+        sc.pp.log1p(adata)
+    if adata.n_vars > 2000:
+        sc.pp.highly_variable_genes(adata, n_top_genes=2000, flavor="seurat")
+        adata = adata[:, adata.var["highly_variable"]].copy()
+    return adata
 
 
 def measure(adata: AnnData, cluster: Callable[[AnnData], Any]) -> dict[str, float]:

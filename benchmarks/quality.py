@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import scanpy as sc
-from common import RESULTS, RIVALS, SCORES, circumstances, markdown, measure
+from common import RESULTS, RIVALS, SCORES, circumstances, markdown, measure, prepare
 from sklearn.cluster import KMeans
 from tqdm import tqdm
 
@@ -41,21 +41,6 @@ COLUMNS = ["data", "method", "versions", "cells", "genes", "k", "clusters", *SCO
 TIE = 0.01
 # Largest number of cells that a method is given: above, it would take hours or more memory than a laptop has.
 LARGEST = {"CAN": 5000, "PPS": 1500, "IPS2": 1500}
-
-
-def prepare(adata: AnnData) -> AnnData:
-    """The same for every method: log-normalised, 2 000 most variable genes; images and negative values as they are."""
-    values = adata.uns["values"]
-    if values == "pixels" or adata.X.min() < 0:
-        return adata
-    sc.pp.filter_genes(adata, min_cells=3)
-    if not values.startswith("log"):
-        sc.pp.normalize_total(adata, target_sum=1e4 if values.startswith("linear") else None)
-        sc.pp.log1p(adata)
-    if adata.n_vars > 2000:
-        sc.pp.highly_variable_genes(adata, n_top_genes=2000, flavor="seurat")
-        adata = adata[:, adata.var["highly_variable"]].copy()
-    return adata
 
 
 def run_utc(adata: AnnData, k: int | None, orders: tuple[int, ...] = (2, 3, 4)) -> Any:

@@ -25,8 +25,11 @@ def normalize(affinity: Any) -> Any:
     """D^-½ A D^-½, D the degrees (row sums) of A, dense or sparse: its largest eigenvalue is 1."""
     inverse_roots = safe_inverse(root_degrees(affinity)).astype(affinity.dtype)
     if sparse.issparse(affinity):
-        scaling = sparse.diags_array(inverse_roots)
-        return (scaling @ affinity @ scaling).tocsr()
+        # In the stored entries themselves: products with diagonal matrices would hold three copies at once.
+        normalized = affinity.tocsr(copy=True)
+        normalized.data *= np.repeat(inverse_roots, np.diff(normalized.indptr))
+        normalized.data *= inverse_roots[normalized.indices]
+        return normalized
     normalized = affinity * inverse_roots[:, None]
     normalized *= inverse_roots[None, :]
     return normalized
