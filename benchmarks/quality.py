@@ -6,7 +6,8 @@ The folder holds labelled .h5ad files: ``obs["label"]`` the truth, ``uns["values
 "counts", "linear …", "log …" and "pixels".
 
 Writes quality.csv and quality.md to benchmarks/results. A row is added to quality.csv as soon as it is measured; what
-is there already, from the same versions, is not measured again. So an interrupted run goes on where it was.
+is there already, from the same code, packages, machine and file, is not measured again. So an interrupted run goes on
+where it was.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import logging
 import os
 import sys
 import warnings
-from importlib.metadata import version
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import scanpy as sc
-from common import RESULTS, RIVALS, SCORES, circumstances, markdown, measure, prepare
+from common import DISCLOSURE, RESULTS, RIVALS, SCORES, environment, markdown, measure, prepare
 from sklearn.cluster import KMeans
 from tqdm import tqdm
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from anndata import AnnData
 
-COLUMNS = ["data", "method", "versions", "cells", "genes", "k", "clusters", *SCORES, "seconds"]
+COLUMNS = ["data", "method", "circumstances", "date", "cells", "genes", "k", "clusters", *SCORES, "seconds"]
 # Scores closer than this count as equal.
 TIE = 0.01
 # Largest number of cells that a method is given: above, it would take hours or more memory than a laptop has.
@@ -44,7 +45,7 @@ LARGEST = {"CAN": 5000, "PPS": 1500, "IPS2": 1500}
 
 
 def run_utc(adata: AnnData, k: int | None, orders: tuple[int, ...] = (2, 3, 4)) -> Any:
-    return scutc.UTC(k, orders=orders, n_jobs=-1).fit_predict(adata.X)
+    return scutc.UTC(k, orders=orders, n_jobs=1).fit_predict(adata.X)
 
 
 def run_kmeans(adata: AnnData, k: int) -> Any:
@@ -93,6 +94,8 @@ def run_sc3s(adata: AnnData, k: int) -> Any:
     return adata.obs[f"sc3s_{k}"]
 
 
+PACKAGES = ["scutc", "scanpy", "igraph", "numpy", "scipy", "scikit-learn"]
+
 # Every method takes prepared data and the true number of clusters, and returns labels.
 METHODS: dict[str, Callable[[AnnData, int], Any]] = {
     "UTC": run_utc,
@@ -109,6 +112,7 @@ METHODS: dict[str, Callable[[AnnData, int], Any]] = {
 SC3S = find_spec("sc3s") is not None
 if SC3S:
     METHODS["SC3s"] = run_sc3s
+    PACKAGES.append("sc3s")
 # These find the number of clusters themselves.
 K_UNKNOWN: dict[str, Callable[[AnnData, int], Any]] = {
     "UTC, k estimated": lambda adata, k: run_utc(adata, None),
@@ -117,28 +121,35 @@ K_UNKNOWN: dict[str, Callable[[AnnData, int], Any]] = {
 ALL_METHODS = METHODS | K_UNKNOWN
 
 
-def versions() -> str:
-    """What results depend on. Of scutc its code, since its version does not change with every commit."""
-    files = sorted(Path(scutc.__file__).parent.rglob("*.py"))
+def fingerprint() -> str:
+    """What results depend on: packages, machine, and the code, whose version does not change with every commit."""
+    files = [*sorted(Path(scutc.__file__).parent.rglob("*.py")), Path(__file__), Path(__file__).with_name("common.py")]
     source = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
-    others = (f"{name} {version(name)}" for name in ("scanpy", "igraph", "scikit-learn"))
-    return f"scutc {scutc.__version__} ({source}), {', '.join(others)}"
+    return f"{environment(*PACKAGES)}; code {source}"
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    """The rows measured so far, without one that was cut off in the middle of being written."""
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    text = path.read_text()
+    complete = text[: text.rfind("\n") + 1]
+    if complete != text:
+        path.write_text(complete)
+    return pd.read_csv(path) if complete else pd.DataFrame(columns=COLUMNS)
 
 
 def append_row(path: Path, row: dict[str, Any]) -> None:
-    pd.DataFrame([row], columns=COLUMNS).to_csv(path, mode="a", header=not path.exists(), index=False)
+    new = not path.exists() or not path.stat().st_size
+    text = pd.DataFrame([row], columns=COLUMNS).to_csv(header=new, index=False)
+    with path.open("a") as file:
+        file.write(text)
 
 
-def run(folder: str, path: Path) -> list[str]:
-    """Measure what is not in the table yet; return what failed."""
-    sets = scutc.datasets.read_labelled(folder)
-    now = versions()
+def run(sets: Mapping[str, AnnData], path: Path, here: str) -> list[str]:
+    """Measure what is not in the table yet under these circumstances; return what failed."""
     rows = read_rows(path)
-    done = set(rows.loc[rows["versions"] == now, ["data", "method"]].itertuples(index=False, name=None))
+    done = set(rows.loc[rows["circumstances"] == here, ["data", "method"]].itertuples(index=False, name=None))
     missing = {name: [method for method in ALL_METHODS if (name, method) not in done] for name in sets}
     total = len(sets) * len(ALL_METHODS)
     failures = []
@@ -147,12 +158,19 @@ def run(folder: str, path: Path) -> list[str]:
         for name, methods in missing.items():
             if not methods:
                 continue
-            adata = load(sets, name)
+            try:
+                adata = load(sets, name)
+            except Exception as error:  # One bad file must not cost the other results.
+                failures.append(f"{name}: {error}")
+                progress.update(len(methods))
+                continue
             sizes = {"cells": adata.n_obs, "genes": adata.n_vars, "k": adata.obs["label"].nunique()}
             for method in methods:
                 progress.set_description(f"{name}, {method}")
                 progress.update()
+                row = {"data": name, "method": method, "circumstances": here, "date": f"{date.today()}", **sizes}
                 if adata.n_obs > LARGEST.get(method, adata.n_obs):
+                    append_row(path, row)
                     continue
                 cluster = ALL_METHODS[method]
                 try:
@@ -160,7 +178,7 @@ def run(folder: str, path: Path) -> list[str]:
                 except Exception as error:  # One failure must not cost the other results.
                     failures.append(f"{name}, {method}: {error}")
                 else:
-                    append_row(path, {"data": name, "method": method, "versions": now, **sizes, **found})
+                    append_row(path, row | found)
     return failures
 
 
@@ -220,6 +238,8 @@ def number_of_clusters(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def report(rows: pd.DataFrame, failures: list[str]) -> str:
+    if not (rows["method"] == "UTC").any():
+        return "\n".join(["Nothing to report: UTC ran on no data set.", *failures]) + "\n"
     ari = rows.pivot_table(index="data", columns="method", values="ARI")
     methods = [method for method in ALL_METHODS if method in ari]
     ari = ari[methods]
@@ -229,10 +249,12 @@ def report(rows: pd.DataFrame, failures: list[str]) -> str:
     limits = ", ".join(f"{method} {cells}" for method, cells in LARGEST.items())
     parts = [
         "# Agreement with known labels",
-        circumstances("scutc", "scanpy", "igraph", "numpy", "scipy", "scikit-learn", *(["sc3s"] if SC3S else [])),
-        f"{len(ari)} data sets, all prepared the same way; the methods run with default parameters and seed 0. Those "
-        "of scutc get the true number of clusters k and distances of the correlation. All scores are in `quality.csv`. "
-        f"A dash: not run. Methods are not given more cells than this: {limits}.",
+        f"Measured on {' and '.join(sorted(rows['date'].unique()))} with {rows['circumstances'].iloc[0]}.",
+        f"{len(ari)} data sets, all prepared the same way; the methods run with their defaults and seed 0, Leiden with "
+        "igraph and two iterations. Those of scutc get the true number of clusters k and distances of the correlation, "
+        "and have one thread. All scores are in `quality.csv`. A dash: not run. Methods are not given more cells than "
+        f"this: {limits}.",
+        DISCLOSURE,
         "## Means",
         "In how many sets a method ran, in how many it gave exactly k clusters, and its mean ARI over them; the other "
         f"scores and the time (seconds) are means over the {len(common)} sets that every method ran.",
@@ -261,10 +283,12 @@ def main() -> int:
         parser.error("give the folder, or set SCUTC_DATA")
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    options.output.mkdir(exist_ok=True)
+    options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "quality.csv"
+    here = fingerprint()
     try:
-        failures = run(options.folder, path)
+        sets = scutc.datasets.read_labelled(options.folder)
+        failures = run(sets, path, here)
     except (FileNotFoundError, ValueError) as error:
         print(f"quality.py: {error}", file=sys.stderr)
         return 2
@@ -272,11 +296,11 @@ def main() -> int:
         print(f"\nInterrupted. {path} keeps what was measured; run again to go on.", file=sys.stderr)
         return 130
     rows = read_rows(path)
-    names = list(scutc.datasets.read_labelled(options.folder))
-    text = report(rows[(rows["versions"] == versions()) & rows["data"].isin(names)], failures)
+    # Sets that a method was not given have a row, so that a resumed run need not look at them, but no scores.
+    text = report(rows[(rows["circumstances"] == here) & rows["data"].isin(list(sets))].dropna(), failures)
     (options.output / "quality.md").write_text(text)
     print(text)
-    return 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def main() -> None:
             for affinity in AFFINITIES:
                 rows += run(name, adata, affinity)
     table = pd.DataFrame(rows)
-    options.output.mkdir(exist_ok=True)
+    options.output.mkdir(parents=True, exist_ok=True)
     if len(table):
         table.round(4).to_csv(options.output / "solvers.csv", index=False)
     text = report(table, cost)
