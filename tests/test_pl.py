@@ -142,10 +142,11 @@ def test_wrong_number_of_axes_is_an_error(adata):
 
 @pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
 def test_works_after_a_round_trip_through_a_file(adata, name, tmp_path):
-    key = "ascent" if name == "convergence" else "utc"
     scutc.tl.utc(adata, n_clusters=3, n_anchors=None, mask_var=np.arange(adata.n_vars) < 50)
     adata.write_h5ad(tmp_path / "clustered.h5ad")
-    draw(name, anndata.read_h5ad(tmp_path / "clustered.h5ad"), key=key)
+    reread = anndata.read_h5ad(tmp_path / "clustered.h5ad")
+    for key in {"ascent"} if name == "convergence" else {"utc", "ascent"}:
+        draw(name, reread, key=key)
 
 
 @pytest.mark.parametrize("name", ["affinity", "orders"])
