@@ -2,8 +2,8 @@
 
 from importlib.metadata import version
 
-from . import baselines, datasets, metrics, tl
+from . import baselines, datasets, metrics, pl, tl
 from ._estimator import UTC
 
-__all__ = ["UTC", "baselines", "datasets", "metrics", "tl"]
+__all__ = ["UTC", "baselines", "datasets", "metrics", "pl", "tl"]
 __version__ = version("scutc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from anndata import AnnData, ImplicitModificationWarning
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
 
@@ -68,17 +67,31 @@ def read_matrix(
     return matrix[:, mask], mask
 
 
-def read_obs(adata: AnnData, column: str, name: str) -> pd.Series:
-    """A column of ``adata.obs``, asked for by the parameter of this name."""
-    return _lookup(adata.obs, column, name, "adata.obs")
+def read_obs(adata: AnnData, column: str, name: str, hint: str = "") -> pd.Series:
+    """A column of ``adata.obs``, asked for by the parameter of this name; the hint says what to do if it is missing."""
+    return _lookup(adata.obs, column, name, "adata.obs", hint)
 
 
-def _lookup(mapping: Any, key: str, name: str, where: str) -> Any:
+def read_result(adata: AnnData, key: str) -> Mapping[str, Any]:
+    """What :func:`scutc.tl.utc` wrote to ``adata.uns`` under this key."""
+    check_adata(adata)
+    results = {name: value for name, value in adata.uns.items() if isinstance(value, Mapping) and "spectrum" in value}
+    if key not in results:
+        there = ", ".join(map(repr, results)) or "none"
+        msg = (
+            f"key={key!r} is no result of scutc.tl.utc in adata.uns. There: {there}. "
+            f"Run scutc.tl.utc(adata, key_added={key!r}) first."
+        )
+        raise KeyError(msg)
+    return results[key]
+
+
+def _lookup(mapping: Any, key: str, name: str, where: str, hint: str = "") -> Any:
     if key not in mapping:
         # From anndata 0.13 on, X is the layer None.
         valid = ", ".join(repr(other) for other in mapping if other is not None)
-        msg = f"{name}={key!r} is not in {where}. Valid: {valid or 'none, it is empty'}."
-        raise KeyError(msg)
+        msg = f"{name}={key!r} is not in {where}. Valid: {valid or 'none, it is empty'}. {hint}"
+        raise KeyError(msg.strip())
     return mapping[key]
 
 

@@ -1,0 +1,143 @@
+"""What the plots have in common: the clusters, their colours, a sample of the cells, the Axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .._anndata import read_matrix, read_obs
+from .._validation import check_positive_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from anndata import AnnData
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+# Thickness of a bar of cluster colours and its distance from the plot, in points.
+BAR, GAP = 9.0, 3.0
+
+
+def clusterings(key: str, result: Mapping[str, Any]) -> list[str]:
+    """The columns of ``adata.obs`` that a result has: one, or one for each number of clusters."""
+    numbers = result["n_clusters"]
+    return [f"{key}_{number}" for number in numbers] if np.ndim(numbers) else [key]
+
+
+def choose_clustering(key: str, result: Mapping[str, Any], labels: str | None) -> str:
+    """The column of clusters that is asked for, or the only one."""
+    columns = clusterings(key, result)
+    if labels is None and len(columns) > 1:
+        msg = f"key={key!r} has several clusterings: choose one with labels=. Valid: {', '.join(map(repr, columns))}."
+        raise ValueError(msg)
+    return columns[0] if labels is None else labels
+
+
+def read_labels(adata: AnnData, column: str, name: str = "labels") -> pd.Categorical:
+    """A column of ``adata.obs`` as categories."""
+    return pd.Categorical(read_obs(adata, column, name, hint="Clusters are there after scutc.tl.utc."))
+
+
+def label_colors(adata: AnnData, column: str, n_categories: int) -> list[str]:
+    """The colours that scanpy gives to the categories of a column: those in ``adata.uns``, else its default ones."""
+    from matplotlib import rcParams
+    from matplotlib.colors import is_color_like, to_hex
+    from scanpy.pl import palettes
+
+    stored = adata.uns.get(f"{column}_colors", [])
+    cycle = rcParams["axes.prop_cycle"].by_key().get("color", [])
+    for palette in (stored, cycle, palettes.default_20, palettes.default_28, palettes.default_102):
+        if len(palette) >= n_categories and all(map(is_color_like, palette)):
+            return list(map(to_hex, palette[:n_categories]))
+    return [to_hex("grey")] * n_categories
+
+
+def sample_cells(labels: pd.Categorical, max_cells: int) -> tuple[NDArray[np.intp], str]:
+    """Labelled cells sorted by cluster, if too many a sample with all clusters in proportion, and a note that says so.
+
+    The sample is the same every time and has at least one cell of each cluster.
+    """
+    check_positive_integer("max_cells", max_cells)
+    codes = labels.codes
+    shuffled = np.random.default_rng(0).permutation(len(codes))
+    by_cluster = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    by_cluster = by_cluster[codes[by_cluster] >= 0]
+    if len(by_cluster) > max_cells:
+        evenly = np.linspace(0, len(by_cluster) - 1, max_cells).astype(np.intp)
+        first_of_each = np.unique(codes[by_cluster], return_index=True)[1]
+        by_cluster = by_cluster[np.union1d(evenly, first_of_each)]
+    if len(by_cluster) < 2:
+        msg = (
+            f"There is nothing to show of {len(by_cluster)} cells: label more of them, or raise max_cells={max_cells}."
+        )
+        raise ValueError(msg)
+    cells = by_cluster[np.lexsort((by_cluster, codes[by_cluster]))]
+    return cells, "" if len(cells) == len(codes) else f"{len(cells)} of {len(codes)} cells"
+
+
+def read_recorded_matrix(adata: AnnData, params: Mapping[str, Any]) -> Any:
+    """The matrix that was clustered, according to the parameters in ``adata.uns``."""
+    matrix, _ = read_matrix(
+        adata,
+        layer=params.get("layer"),
+        use_raw=bool(params.get("use_raw", False)),
+        use_rep=params.get("use_rep"),
+        mask_var=params.get("mask_var"),
+    )
+    return matrix
+
+
+def panels(ax: Axes | Sequence[Axes] | None, n_panels: int, size: tuple[float, float]) -> list[Axes]:
+    """The Axes that were given, or a new row of panels of this size."""
+    from matplotlib import pyplot as plt
+
+    if ax is None:
+        width, height = size
+        _, axes = plt.subplots(1, n_panels, figsize=(width * n_panels, height), layout="constrained", squeeze=False)
+        return list(axes.flat)
+    given = list(np.ravel(np.array(ax, dtype=object)))
+    if len(given) != n_panels:
+        msg = f"ax has {len(given)} Axes, this plot {n_panels}: give as many, plt.subplots(1, {n_panels}) makes them."
+        raise ValueError(msg)
+    return given
+
+
+def finish(ax: Any, show: bool | None) -> Any:
+    """Show the figure, or return its Axes; scanpy's ``settings.autoshow`` decides where the user did not."""
+    from matplotlib import pyplot as plt
+    from scanpy import settings
+
+    if settings.autoshow if show is None else show:
+        plt.show()
+        return None
+    return ax
+
+
+def draw_bar(ax: Axes, colors: Sequence[str], sizes: ArrayLike, side: str) -> None:
+    """A bar of colours along the ``"left"`` (from top to bottom) or ``"top"`` of a plot, in parts of these sizes."""
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
+
+    inches = (GAP + BAR / 2) / 72
+    shift = (-inches, 0.0) if side == "left" else (0.0, inches)
+    beside = ax.transAxes + ScaledTranslation(*shift, ax.figure.dpi_scale_trans)
+    edges = np.append(0.0, np.cumsum(sizes)) / np.sum(sizes)
+    for color, start, end in zip(colors, edges, edges[1:], strict=False):
+        along = ([0, 0], [1 - start, 1 - end]) if side == "left" else ([start, end], [1, 1])
+        line = Line2D(*along, color=color, lw=BAR, solid_capstyle="butt", transform=beside, clip_on=False)
+        ax.add_artist(line)
+
+
+def draw_legend(ax: Axes, labels: pd.Categorical, colors: Sequence[str]) -> None:
+    """Names and colours of the clusters, to the right of a plot, in as many columns as in scanpy's plots."""
+    from matplotlib.lines import Line2D
+
+    names = list(map(str, labels.categories))
+    dots = [
+        Line2D([], [], color=color, label=name, marker="o", ls="") for name, color in zip(names, colors, strict=True)
+    ]
+    n_columns = 1 if len(names) <= 14 else 2 if len(names) <= 30 else 3
+    ax.legend(handles=dots, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, ncols=n_columns)

@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import anndata
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import scanpy as sc
+from anndata import AnnData
+from matplotlib.colors import to_hex, to_rgba
+
+import scutc
+from conftest import make_groups
+from scutc.core.geometry import compute_geometry
+
+PLOTS_OF_RESULTS = ["embedding", "affinity", "orders", "spectrum", "convergence"]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def clustered() -> AnnData:
+    """Groups of 20, 15 and 10 cells, shuffled, and the clusters 0, 1 and 2 that are these groups."""
+    adata = make_groups()
+    adata = adata[np.random.default_rng(0).permutation(adata.n_obs)].copy()
+    adata.obs["group"] = adata.obs["group"].astype("category")  # scanpy's plots do it otherwise
+    scutc.tl.utc(adata, n_clusters=3)
+    scutc.tl.utc(adata, n_clusters=[4, 2], key_added="several")
+    scutc.tl.utc(adata, n_clusters=3, n_neighbors=5, solver="ascent", key_added="ascent")
+    return adata
+
+
+@pytest.fixture
+def adata(clustered) -> AnnData:
+    return clustered.copy()
+
+
+@pytest.fixture
+def autoshow():
+    """Sets ``scanpy.settings.autoshow`` for one test."""
+    before = sc.settings.autoshow
+    yield lambda value: setattr(sc.settings, "autoshow", value)
+    sc.settings.autoshow = before
+
+
+def draw(name: str, adata: AnnData, **kwargs):
+    arguments = ("group",) if name == "confusion" else ()
+    return getattr(scutc.pl, name)(adata, *arguments, **({"show": False} | kwargs))
+
+
+def names_in_legend(ax) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def bars(ax) -> list[tuple[str, float]]:
+    """Colour and length of each part of the bars around a heatmap."""
+    lines = [line for line in ax.get_children() if isinstance(line, plt.Line2D) and line.get_linewidth() > 5]
+    return [(to_hex(line.get_color()), float(np.ptp(line.get_xydata(), axis=0).sum())) for line in lines]
+
+
+def counts_in(ax) -> np.ndarray:
+    counts = np.zeros(ax.images[0].get_array().shape, dtype=int)
+    for text in ax.texts:
+        column, row = text.get_position()
+        counts[row, column] = int(text.get_text())
+    return counts
+
+
+def tick_labels(axis) -> list[str]:
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+# all plots
+
+
+def test_importing_scutc_imports_neither_matplotlib_nor_scanpy():
+    code = "import sys, scutc; sys.exit(any(name in sys.modules for name in ('matplotlib', 'scanpy')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
+def test_shows_unless_told_not_to_and_then_returns_axes(adata, name, monkeypatch, autoshow):
+    key = "ascent" if name == "convergence" else "utc"
+    shown = []
+    monkeypatch.setattr(plt, "show", lambda *_, **__: shown.append(name))
+    assert draw(name, adata, key=key, show=True) is None
+    assert shown == [name]
+    autoshow(False)
+    assert all(isinstance(ax, plt.Axes) for ax in np.ravel(draw(name, adata, key=key, show=None)))
+    autoshow(True)
+    assert draw(name, adata, key=key, show=None) is None
+    assert shown == [name] * 2
+
+
+@pytest.mark.parametrize("name", PLOTS_OF_RESULTS)
+def test_missing_key_says_what_there_is_and_what_to_do(adata, name):
+    with pytest.raises(KeyError, match=r"'foo'.*There: 'utc', 'several', 'ascent'\. Run scutc\.tl\.utc"):
+        draw(name, adata, key="foo")
+    with pytest.raises(KeyError, match="There: none"):
+        draw(name, make_groups())
+    with pytest.raises(TypeError, match="not an AnnData"):
+        draw(name, adata.X)
+
+
+@pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
+def test_adata_is_untouched(adata, name):
+    key = "ascent" if name == "convergence" else "utc"
+    before = adata.copy()
+    draw(name, adata, key=key)
+    if name == "embedding":
+        assert len(adata.uns.pop("utc_colors")) == 3
+    assert adata.uns.keys() == before.uns.keys()
+    assert repr(adata.uns) == repr(before.uns)
+    assert adata.obsm.keys() == before.obsm.keys()
+    np.testing.assert_array_equal(adata.X, before.X)
+    np.testing.assert_array_equal(adata.obsm["X_utc"], before.obsm["X_utc"])
+    pd.testing.assert_frame_equal(adata.obs, before.obs)
+
+
+@pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
+def test_draws_on_the_axes_that_are_given(adata, name):
+    key = "ascent" if name == "convergence" else "utc"
+    figure, axes = plt.subplots(1, {"affinity": 2, "orders": 3}.get(name, 1))
+    returned = draw(name, adata, key=key, ax=axes)
+    assert plt.get_fignums() == [figure.number]
+    np.testing.assert_array_equal(np.ravel(np.array(returned, dtype=object)), np.ravel(axes))
+    assert all(ax.has_data() for ax in np.ravel(axes))
+    figure.canvas.draw()
+
+
+def test_wrong_number_of_axes_is_an_error(adata):
+    with pytest.raises(ValueError, match=r"ax has 1 Axes, this plot 2: .*plt\.subplots\(1, 2\)"):
+        scutc.pl.affinity(adata, ax=plt.subplots()[1])
+
+
+@pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
+def test_works_after_a_round_trip_through_a_file(adata, name, tmp_path):
+    scutc.tl.utc(adata, n_clusters=3, n_anchors=None, mask_var=np.arange(adata.n_vars) < 50)
+    adata.write_h5ad(tmp_path / "clustered.h5ad")
+    reread = anndata.read_h5ad(tmp_path / "clustered.h5ad")
+    for key in {"ascent"} if name == "convergence" else {"utc", "ascent"}:
+        draw(name, reread, key=key)
+
+
+@pytest.mark.parametrize("name", ["affinity", "orders"])
+def test_several_numbers_of_clusters_ask_for_a_choice(adata, name):
+    with pytest.raises(ValueError, match=r"several clusterings: choose one with labels=\. Valid: 'several_4', 'sev"):
+        draw(name, adata, key="several")
+    axes = draw(name, adata, key="several", labels="several_2")
+    assert names_in_legend(axes[-1]) == ["0", "1"]
+
+
+@pytest.mark.parametrize("name", ["affinity", "orders"])
+def test_unknown_labels_are_a_key_error(adata, name):
+    with pytest.raises(KeyError, match=r"labels='foo' is not in adata\.obs\. Valid: 'group'"):
+        draw(name, adata, labels="foo")
+
+
+@pytest.mark.parametrize("name", ["affinity", "orders"])
+def test_cells_without_a_label_are_left_out_and_the_title_says_so(adata, name):
+    adata.obs["partial"] = adata.obs["group"].where(adata.obs["group"] != "2")
+    axes = draw(name, adata, labels="partial")
+    assert all(ax.get_title().endswith("\n35 of 45 cells") for ax in axes)
+    adata.obs["none"] = pd.Categorical([None] * adata.n_obs)
+    with pytest.raises(ValueError, match="nothing to show of 0 cells"):
+        draw(name, adata, labels="none")
+
+
+# colours
+
+
+@pytest.mark.parametrize("n_clusters", [3, 15, 25, 60, 110])
+def test_colors_are_those_that_scanpy_would_choose(n_clusters):
+    labels = [str(i % n_clusters) for i in range(150)]
+    adata = AnnData(np.zeros((150, 1)), obs={"labels": pd.Categorical(labels)}, obsm={"X_any": np.zeros((150, 2))})
+    colors = scutc.pl._shared.label_colors(adata, "labels", n_clusters)
+    sc.pl.embedding(adata, "any", color="labels", show=False)
+    assert colors == [to_hex(color) for color in adata.uns["labels_colors"]]
+    assert scutc.pl._shared.label_colors(adata, "labels", n_clusters) == colors
+
+
+@pytest.mark.parametrize("stored", [["#ff0000"], ["no colour"] * 3])
+def test_stored_colors_are_used_if_they_fit(adata, stored):
+    default = bars(scutc.pl.confusion(adata, "group", show=False))
+    adata.uns["utc_colors"] = stored
+    assert bars(scutc.pl.confusion(adata, "group", show=False)) == default
+    adata.uns["utc_colors"] = np.array(["#ff0000", "#00ff00", "#0000ff"])
+    assert [color for color, _ in bars(scutc.pl.confusion(adata, "group", show=False))] == list(adata.uns["utc_colors"])
+
+
+# embedding
+
+
+def test_embedding_shows_two_columns_in_cluster_colors(adata):
+    ax = scutc.pl.embedding(adata, dimensions=(2, 1), show=False)
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("utc3", "utc2", "utc")
+    assert names_in_legend(ax) == ["0", "1", "2"]
+    shown = pd.Series(map(tuple, np.round(ax.collections[0].get_offsets(), 12)))
+    assert set(shown) == set(map(tuple, np.round(adata.obsm["X_utc"][:, [2, 1]], 12)))
+
+
+def test_embedding_passes_keywords_on(adata):
+    ax = scutc.pl.embedding(adata, color="group", title="groups", size=7, legend_loc="on data", show=False)
+    assert ax.get_title() == "groups"
+    assert ax.collections[0].get_sizes().tolist() == [7]
+    assert sorted(text.get_text() for text in ax.texts) == ["0", "1", "2"]
+
+
+def test_embedding_has_a_panel_for_each_number_of_clusters(adata):
+    axes = scutc.pl.embedding(adata, key="several", show=False)
+    assert [ax.get_title() for ax in axes] == ["several_4", "several_2"]
+
+
+# affinity
+
+
+def test_affinity_is_ordered_by_cluster_with_bars_as_long_as_the_clusters(adata):
+    before, after = scutc.pl.affinity(adata, show=False)
+    assert before.get_title() == "before: pairwise affinity of the data"
+    assert after.get_title() == "after: cosine in the fused embedding"
+    assert names_in_legend(after) == ["0", "1", "2"]
+    colors = scutc.pl._shared.label_colors(adata, "utc", 3)
+    parts = list(zip(colors, [20 / 45, 15 / 45, 10 / 45], strict=True))
+    for ax in (before, after):
+        found = bars(ax)
+        assert [color for color, _ in found] == [color for color, _ in parts] * 2  # left and top
+        np.testing.assert_allclose([length for _, length in found], [length for _, length in parts] * 2)
+        image = np.asarray(ax.images[0].get_array())
+        assert image.shape == (45, 45)
+        groups = np.repeat([0, 1, 2], [20, 15, 10])
+        same = groups[:, None] == groups
+        assert image[same].mean() > 10 * image[~same].mean()
+
+
+def test_affinity_before_is_order_2_with_the_recorded_choices(adata):
+    adata.layers["other"] = np.random.default_rng(0).random(adata.shape)
+    scutc.tl.utc(adata, n_clusters=3, layer="other", metric="euclidean", n_neighbors=4, key_added="other")
+    before, after = scutc.pl.affinity(adata, key="other", show=False)
+    cells = np.argsort(adata.obs["other"].cat.codes, kind="stable")
+    geometry = compute_geometry(adata.layers["other"][cells], "euclidean", None)
+    settings = scutc.core.affinities.AffinitySettings(n_neighbors=4, sharpness=3.0, seed=0)
+    expected = scutc.core.affinities.PairwiseAffinity(geometry, settings).contract().toarray()
+    np.testing.assert_allclose(before.images[0].get_array(), expected)
+    points = adata.obsm["X_other"][cells]
+    points = points / np.linalg.norm(points, axis=1, keepdims=True)
+    np.testing.assert_allclose(after.images[0].get_array(), np.clip(points @ points.T, 0, 1), atol=1e-12)
+
+
+def test_affinity_of_large_data_shows_a_sample_and_says_so(adata):
+    axes = scutc.pl.affinity(adata, max_cells=18, show=False)
+    again = scutc.pl.affinity(adata, max_cells=18, show=False)
+    for ax, same in zip(axes, again, strict=True):
+        n_shown = len(ax.images[0].get_array())
+        assert ax.get_title().endswith(f"\n{n_shown} of 45 cells")
+        np.testing.assert_allclose([length * 45 for _, length in bars(ax)[:3]], [20, 15, 10], atol=3)
+        np.testing.assert_array_equal(ax.images[0].get_array(), same.images[0].get_array())
+
+
+def test_sample_has_all_clusters_in_proportion():
+    labels = pd.Categorical(np.repeat(list("abcd"), [7000, 2990, 9, 1])[np.random.default_rng(0).permutation(10_000)])
+    cells, note = scutc.pl._shared.sample_cells(labels, 100)
+    sizes = np.bincount(labels.codes[cells])
+    np.testing.assert_allclose(sizes, [70, 30, 1, 1], atol=1.5)
+    assert sizes.min() == 1
+    assert note == f"{len(cells)} of 10000 cells"
+    assert len(np.unique(cells)) == len(cells)
+    assert (np.diff(labels.codes[cells]) >= 0).all()
+
+
+def test_sample_needs_a_positive_number(adata):
+    with pytest.raises(ValueError, match="max_cells=0 is not a positive integer"):
+        scutc.pl.affinity(adata, max_cells=0)
+
+
+# orders
+
+
+def test_orders_has_a_panel_with_the_agreement_of_each(adata):
+    adata.uns["utc"]["agreement"] = {"2": 1.0, "3": 0.123, "4": -0.02}
+    axes = scutc.pl.orders(adata, show=False)
+    assert [ax.get_title() for ax in axes] == [
+        "order 2\nagreement 1.00",
+        "order 3\nagreement 0.12",
+        "order 4\nagreement -0.02",
+    ]
+    assert [ax.get_legend() is None for ax in axes] == [True, True, False]
+    colors = scutc.pl._shared.label_colors(adata, "utc", 3)
+    expected = [to_rgba(colors[code]) for code in adata.obs["utc"].cat.codes]
+    for order, ax in zip((2, 3, 4), axes, strict=True):
+        dots = ax.collections[0]
+        np.testing.assert_allclose(dots.get_facecolors(), expected)
+        alone = scutc.UTC(n_clusters=2, orders=(order,)).fit_transform(adata.X)
+        np.testing.assert_allclose(dots.get_offsets(), alone)
+
+
+def test_orders_shows_further_dimensions(adata):
+    for ax in scutc.pl.orders(adata, dimensions=(2, 0), show=False):
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("dimension 3", "dimension 1")
+
+
+def test_orders_says_the_agreement_with_the_chosen_number_of_clusters(adata):
+    agreement = adata.uns["several"]["agreement"]
+    for index, labels in enumerate(["several_4", "several_2"]):
+        for order, ax in zip("234", scutc.pl.orders(adata, key="several", labels=labels, show=False), strict=True):
+            assert ax.get_title() == f"order {order}\nagreement {agreement[order][index]:.2f}"
+
+
+def test_orders_says_no_agreement_with_other_labels_or_where_there_is_none(adata):
+    for choice in ({"labels": "group"}, {"key": "ascent"}):
+        assert [ax.get_title() for ax in scutc.pl.orders(adata, **choice, show=False)] == [
+            "order 2",
+            "order 3",
+            "order 4",
+        ]
+
+
+def test_orders_of_large_data_shows_a_sample_and_says_so(adata):
+    for ax in scutc.pl.orders(adata, max_cells=30, show=False):
+        n_shown = len(ax.collections[0].get_offsets())
+        assert n_shown in (30, 31, 32)
+        assert ax.get_title().endswith(f"\n{n_shown} of 45 cells")
+
+
+def test_a_single_order_takes_a_single_axes(adata):
+    scutc.tl.utc(adata, n_clusters=3, orders=(3,))
+    (ax,) = scutc.pl.orders(adata, ax=plt.subplots()[1], show=False)
+    assert ax.get_title().startswith("order 3")
+
+
+# spectrum
+
+
+def test_spectrum_marks_the_number_of_clusters_before_the_orders(adata):
+    ax = scutc.pl.spectrum(adata, show=False)
+    assert names_in_legend(ax) == ["order 2", "order 3", "order 4", "fused", "3 clusters"]
+    *orders, fused, mark = ax.lines
+    assert all(line.get_alpha() < 1 for line in orders)
+    for line, values in zip([*orders, fused], [*map(adata.uns["utc"]["order_spectra"].get, "234"), None], strict=True):
+        values = adata.uns["utc"]["spectrum"] if values is None else values
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(values) + 1))
+        np.testing.assert_allclose(line.get_ydata(), values / values.max())
+    assert set(mark.get_xdata()) == {3}
+
+
+def test_spectrum_marks_all_numbers_of_clusters(adata):
+    ax = scutc.pl.spectrum(adata, key="several", show=False)
+    assert names_in_legend(ax)[-2:] == ["4 clusters", "2 clusters"]
+
+
+def test_spectrum_of_a_solver_that_iterates_is_the_objective_by_column(adata):
+    ax = scutc.pl.spectrum(adata, key="ascent", show=False)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("column of the embedding", "objective / largest")
+    assert ax.get_ylim()[0] <= 0
+
+
+# convergence
+
+
+def test_convergence_shows_the_objective_and_the_solution_that_was_taken(adata):
+    ax = scutc.pl.convergence(adata, key="ascent", show=False)
+    curve, dot = ax.lines
+    result = adata.uns["ascent"]
+    np.testing.assert_array_equal(curve.get_ydata(), result["objective_history"])
+    assert dot.get_ydata().tolist() == [result["objective_history"].max()]
+    assert ax.get_title() == f"ascent: converged after {result['n_iter']} iterations"
+    adata.uns["ascent"]["converged"] = False
+    assert "not converged" in scutc.pl.convergence(adata, key="ascent", show=False).get_title()
+
+
+def test_convergence_of_the_spectral_solver_is_an_error(adata):
+    with pytest.raises(ValueError, match="solver='spectral', which does not iterate"):
+        scutc.pl.convergence(adata)
+
+
+# confusion
+
+
+def test_confusion_has_a_full_diagonal_and_five_scores(adata):
+    ax = scutc.pl.confusion(adata, "group", show=False)
+    np.testing.assert_array_equal(counts_in(ax), np.diag([20, 15, 10]))
+    np.testing.assert_array_equal(ax.images[0].get_array(), np.eye(3))
+    assert ax.get_title() == "ACC 1.00  ARI 1.00  F-score 1.00\nNMI 1.00  purity 1.00"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("group", "utc")
+
+
+def test_confusion_orders_columns_so_that_the_diagonal_is_full():
+    counts = pd.DataFrame([[1, 0, 8, 0], [0, 2, 0, 6], [0, 7, 0, 0]], index=list("012"), columns=list("wxyz"))
+    cells = [(row, column) for row in counts.index for column in counts for _ in range(counts.loc[row, column])]
+    names = [f"cell {i}" for i in range(len(cells))]
+    obs = pd.DataFrame(cells, columns=["utc", "truth"], index=names, dtype="category")
+    adata = AnnData(np.zeros((len(cells), 1)), obs=obs)
+    ax = scutc.pl.confusion(adata, "truth", show=False)
+    assert tick_labels(ax.yaxis) == ["0", "1", "2"]
+    assert tick_labels(ax.xaxis) == ["y", "z", "x", "w"]  # w, which no cluster is left for, comes last
+    np.testing.assert_array_equal(counts_in(ax), counts[list("yzxw")])
+    np.testing.assert_allclose(np.sum(ax.images[0].get_array(), axis=1), 1)
+    assert len(ax.texts) == 5
+    swapped = scutc.pl.confusion(adata, "utc", key="truth", show=False)
+    assert tick_labels(swapped.yaxis) == ["x", "y", "z", "w"]
+    assert tick_labels(swapped.xaxis) == ["2", "0", "1"]
+
+
+def test_confusion_leaves_cells_without_a_label_out_and_says_so(adata):
+    adata.obs["partial"] = adata.obs["group"].where(adata.obs["group"] != "2").astype("category")
+    ax = scutc.pl.confusion(adata, "partial", show=False)
+    np.testing.assert_array_equal(counts_in(ax), np.diag([20, 15]))
+    assert tick_labels(ax.yaxis) == ["0", "1"]
+    assert ax.get_title().endswith("\n10 of 45 cells without a label left out")
+    adata.obs["none"] = pd.Categorical([None] * adata.n_obs)
+    with pytest.raises(ValueError, match="nothing to compare"):
+        scutc.pl.confusion(adata, "none")
+
+
+def test_confusion_takes_the_clusters_of_any_column(adata):
+    ax = scutc.pl.confusion(adata, "utc", key="several_2", show=False)
+    assert counts_in(ax).shape == (2, 3)
+
+
+def test_confusion_names_the_columns_there_are(adata):
+    with pytest.raises(KeyError, match=r"key='foo'.*Valid: .*'utc'.*scutc\.tl\.utc"):
+        scutc.pl.confusion(adata, "group", key="foo")
+    with pytest.raises(KeyError, match=r"reference='foo'.*Valid: .*'group'"):
+        scutc.pl.confusion(adata, "foo")
