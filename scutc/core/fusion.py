@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # Eigenvalues below this part of the largest one are rounding noise.
 NEGLIGIBLE = 1e-10
+# With few cells an order may have no more positive eigenvalues than its effective rank: all of them would be raised to 1
+# and the strong directions lost among the weak. So it may use up at most this part of them.
+MAX_PART_OF_POSITIVE = 2 / 3
 # Up to this many cells a dense eigensolver is faster than an iterative one.
 MAX_CELLS_DENSE = 1000
 # Relative; the iterative solver's eigenvectors are far better than this asks for the leading ones.
@@ -78,6 +81,7 @@ def equalize(values: NDArray[np.float64], effective_rank: float) -> NDArray[np.f
         return np.zeros_like(values)
     relative = values / values[0]
     positive = relative > NEGLIGIBLE
+    effective_rank = min(effective_rank, max(1.0, MAX_PART_OF_POSITIVE * np.count_nonzero(positive)))
     logarithms = np.log(relative[positive])
 
     def surplus(power: float) -> float:
