@@ -68,7 +68,7 @@ class UTC(ClusterMixin, BaseEstimator):
         How fast an affinity of order 4 falls with the ratio of distances (σ in the paper).
     effective_rank
         Number of dimensions in which each order may speak: its eigenvalues are raised to the power at which they add
-        up to this, or to a quarter of the number of samples where that is less.
+        up to this, but at most to a quarter of the number of samples and two thirds of its positive eigenvalues.
     affinity
         ``"indecomposable"`` measures angles among three samples and ratios of distances among four; ``"decomposable"``
         makes orders 3 and 4 of products of order 2.

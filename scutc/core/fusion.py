@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Eigenvalues below this part of the largest one are rounding noise.
 NEGLIGIBLE = 1e-10
-# With few cells an order may have no more positive eigenvalues than its effective rank: all of them would be raised to 1
-# and the strong directions lost among the weak. So it may use up at most this part of them.
+# With few cells an order may have no more positive eigenvalues than its effective rank: all would be raised to 1 and
+# the strong directions lost among the weak. So the rank is at most this part of their number.
 MAX_PART_OF_POSITIVE = 2 / 3
 # Up to this many cells a dense eigensolver is faster than an iterative one.
 MAX_CELLS_DENSE = 1000
