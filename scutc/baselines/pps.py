@@ -35,7 +35,7 @@ ROWS_PER_BLOCK = 256
 # in single precision, and a pair may have no affinity at all.
 MAX_SHARPNESS = 80
 # Relative. Much less would ask more than single precision gives.
-EIGENVALUE_TOLERANCE = 1e-3
+EIGENVALUE_TOLERANCE = 1e-4
 
 
 class PPS(GraphClusterer):
