@@ -37,9 +37,21 @@ def check_positive_integer(name: str, value: Any, *others: str | None) -> None:
 
 def check_positive_number(name: str, value: Any) -> None:
     """Raise unless it is a finite positive number."""
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+    if not _is_finite_number(value) or value <= 0:
         msg = f"{name}={value!r} is not a positive number."
         raise ValueError(msg)
+
+
+def check_nonnegative_number(name: str, value: Any) -> None:
+    """Raise unless it is a finite number, 0 or more."""
+    if not _is_finite_number(value) or value < 0:
+        msg = f"{name}={value!r} is not a number of 0 or more."
+        raise ValueError(msg)
+
+
+def _is_finite_number(value: Any) -> bool:
+    # A truth value is a number to Python, and a mistake as a parameter.
+    return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < np.inf
 
 
 def check_seed(random_state: Any) -> None:

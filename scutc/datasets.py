@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from anndata import AnnData, read_h5ad
 from sklearn.utils import check_random_state
+
+from ._validation import check_nonnegative_number, check_positive_integer, is_integer
 
 if TYPE_CHECKING:
     import os
@@ -52,6 +54,8 @@ def syndata1(n: int = 40, noise: float = 0.0, *, random_state: int | np.random.R
     >>> scutc.metrics.clustering_accuracy(adata.obs["label"], adata.obs["utc"])
     1.0
     """
+    check_positive_integer("n", n)
+    check_nonnegative_number("noise", noise)
     if n < 4:
         msg = f"n={n}, but two crossing lines need at least 4 samples."
         raise ValueError(msg)
@@ -97,7 +101,7 @@ def syndata2(
     group_sizes
         Number of samples in each group, for 1 to 10 groups.
     mean
-        Mean of the samples in the features of their own group.
+        Mean of the samples in the features of their own group, not negative.
     sd
         Standard deviation, of the signal as of the noise.
     random_state
@@ -119,22 +123,24 @@ def syndata2(
     >>> int(adata.var["signal"].sum())
     10
     """
+    check_positive_integer("n_features", n_features)
+    check_nonnegative_number("mean", mean)
+    check_nonnegative_number("sd", sd)
     if n_features < N_SIGNAL_FEATURES:
         msg = f"n_features={n_features}, but {N_SIGNAL_FEATURES} of them are signal: give at least that many."
         raise ValueError(msg)
-    if not 1 <= len(group_sizes) <= N_SIGNAL_FEATURES or min(group_sizes) < 1:
-        msg = f"group_sizes={group_sizes!r} must be 1 to {N_SIGNAL_FEATURES} numbers, each at least 1."
+    sizes = list(group_sizes) if isinstance(group_sizes, Iterable) else []
+    if not 1 <= len(sizes) <= N_SIGNAL_FEATURES or not all(is_integer(size) and size >= 1 for size in sizes):
+        msg = f"group_sizes={group_sizes!r} must be a list of 1 to {N_SIGNAL_FEATURES} positive integers."
         raise ValueError(msg)
-    groups = np.repeat(np.arange(len(group_sizes)), group_sizes)
-    owners = np.sort(np.arange(N_SIGNAL_FEATURES) % len(group_sizes))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    owners = np.sort(np.arange(N_SIGNAL_FEATURES) % len(sizes))
     # Drawn feature by feature, so that more features do not change the first ones.
     X = check_random_state(random_state).normal(scale=sd, size=(n_features, len(groups))).T
     signal = X[:, :N_SIGNAL_FEATURES]
     signal += mean
     signal[groups[:, None] != owners] = 0.0
-    adata = _labelled(
-        np.ascontiguousarray(X), [chr(ord("A") + group) for group in range(len(group_sizes))], group_sizes
-    )
+    adata = _labelled(np.ascontiguousarray(X), [chr(ord("A") + group) for group in range(len(sizes))], sizes)
     adata.var["signal"] = np.arange(n_features) < N_SIGNAL_FEATURES
     return adata
 
@@ -151,7 +157,8 @@ def read_labelled(folder: str | os.PathLike[str]) -> Mapping[str, AnnData]:
     Parameters
     ----------
     folder
-        A folder with ``.h5ad`` files whose ``obs["label"]`` is the truth. Folders in it are not searched.
+        A folder with ``.h5ad`` files whose ``obs["label"]`` is the truth, for every sample. Folders in it are not
+        searched, whatever their name.
 
     Returns
     -------
@@ -172,7 +179,7 @@ def read_labelled(folder: str | os.PathLike[str]) -> Mapping[str, AnnData]:
     if not folder.is_dir():
         msg = f"There is no folder {folder}."
         raise FileNotFoundError(msg)
-    paths = sorted(folder.glob("*.h5ad"))
+    paths = sorted(path for path in folder.glob("*.h5ad") if path.is_file())
     if not paths:
         msg = f"There is no .h5ad file in {folder}."
         raise FileNotFoundError(msg)
@@ -192,6 +199,10 @@ class _LabelledFiles(Mapping[str, AnnData]):
             # Not a KeyError, which Mapping.get takes for "no such file".
             columns = ", ".join(map(repr, adata.obs)) or "none"
             msg = f"{path} has no obs['label'], the truth. Its columns: {columns}."
+            raise ValueError(msg)
+        n_missing = int(adata.obs["label"].isna().sum())
+        if n_missing:
+            msg = f"{path} has {n_missing} of {adata.n_obs} labels missing in obs['label']: leave these samples out."
             raise ValueError(msg)
         return adata
 

@@ -205,6 +205,10 @@ def _encode(values: Any, name: str) -> NDArray[np.intp]:
     if np.ndim(values) != 1:
         msg = f"{name} must be a sequence with one label per sample, not {np.ndim(values)}-dimensional."
         raise ValueError(msg)
+    if isinstance(values, np.ma.MaskedArray):
+        codes = pd.factorize(values.data)[0]
+        codes[np.ma.getmaskarray(values)] = -1  # masked is missing
+        return codes
     # The dtype object keeps a list such as [0, None] or ["a", nan] from being turned into other labels.
     labels = values if hasattr(values, "dtype") else pd.Series(list(values), dtype=object)
     return pd.factorize(labels)[0]

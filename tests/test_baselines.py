@@ -27,7 +27,7 @@ from scutc.core.affinities import AffinitySettings
 from scutc.core.affinities.tetradic import RELATIVE_EPSILON
 from scutc.core.geometry import Geometry, compute_geometry
 from scutc.core.normalization import normalize
-from scutc.datasets import syndata1
+from scutc.datasets import syndata1, syndata2
 
 BASELINES = [SpectralClustering, CAN, CAVE, PPS, IPS2]
 
@@ -121,7 +121,7 @@ def test_largest_cluster_gives_up_cells_where_k_means_found_too_few():
 
 @pytest.mark.parametrize("baseline", BASELINES)
 def test_same_result_on_every_run_and_for_any_threads(baseline):
-    X = points(120, 30)
+    X = points(80, 30)
     found = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
@@ -155,6 +155,10 @@ def test_one_feature_falls_back_to_euclidean(baseline):
         ([CAN, PPS, IPS2], {"n_neighbors": 2.5}, "n_neighbors=2.5 is not a positive integer"),
         ([CAN], {"max_iter": None}, "max_iter=None is not a positive integer"),
         ([PPS, IPS2], {"sharpness": -1.0}, "sharpness=-1.0 is not a positive number"),
+        ([PPS, IPS2], {"sharpness": True}, "sharpness=True is not a positive number"),
+        ([PPS, IPS2], {"sharpness": 300}, "sharpness=300 is more than 80"),
+        ([CAN, IPS2], {"n_neighbors": None}, "n_neighbors=None is not a positive integer"),
+        ([IPS2], {"pair_neighbors": 0}, "pair_neighbors=0 is not a positive integer or None"),
         ([PPS, IPS2], {"n_eigenvectors": 0}, "n_eigenvectors=0 is not a positive integer"),
         ([IPS2], {"weight": np.inf}, "weight=inf is not a positive number"),
     ],
@@ -246,8 +250,20 @@ def test_pairs_of_pairs_mix_crossing_lines_since_a_pair_says_nothing_of_lines(ba
 @pytest.mark.parametrize("baseline", [PPS, IPS2])
 def test_pairs_of_pairs_lose_a_group_smaller_than_the_neighborhood_since_it_pairs_with_others(baseline):
     X, truth = small_group(8)
-    assert agreement(baseline(2, metric="euclidean", n_neighbors=10), X, truth) < 0.2
-    assert agreement(baseline(2, metric="euclidean", n_neighbors=5), X, truth) == 1.0
+    names = {"n_neighbors", "pair_neighbors"} & baseline().get_params().keys()
+    assert agreement(baseline(2, metric="euclidean", **dict.fromkeys(names, 10)), X, truth) < 0.2
+    assert agreement(baseline(2, metric="euclidean", **dict.fromkeys(names, 5)), X, truth) == 1.0
+
+
+def test_weights_of_all_pairs_find_groups_that_neighbors_lose_in_noise():
+    adata = syndata2(2000, group_sizes=(20, 18, 15))
+    X, truth = adata.X, adata.obs["label"]
+    model = PPS(3, metric="euclidean").fit(X)
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+    # Which pairs are similar at all says nothing.
+    unweighted = (model.affinity_matrix_ > 0).astype(float)
+    assert adjusted_rand_score(truth, _base.normalized_cut(unweighted, 3, seed=0)) < 0.1
+    assert agreement(PPS(3, metric="euclidean", n_neighbors=10), X, truth) < 0.85
 
 
 # Spectral clustering
@@ -260,6 +276,35 @@ def test_gaussian_affinity_equals_the_formula():
     expected = [[math.exp(-(math.dist(a, b) ** 2) / (2 * width**2)) for b in X] for a in X]
     np.fill_diagonal(expected := np.array(expected), 0.0)
     np.testing.assert_allclose(_base.gaussian_affinity(euclidean(X), 0.7), expected, atol=1e-12)
+
+
+def test_mean_distance_is_the_width_where_most_cells_coincide():
+    X = np.repeat([[0.0], [1.0]], [9, 1], axis=0)
+    # 9 of 45 distances are 1, the others 0.
+    affinity = _base.gaussian_affinity(euclidean(X), 1.5)
+    assert affinity[0, 9] == pytest.approx(math.exp(-1 / (2 * (1.5 * 9 / 45) ** 2)))
+    assert affinity[0, 1] == 1.0
+
+
+@pytest.mark.parametrize(("bandwidth", "affinity"), [(1e200, 1.0), (1e308, 1.0), (1e-200, 0.0), (5e-324, 0.0)])
+@pytest.mark.parametrize("baseline", [SpectralClustering, CAVE])
+def test_absurd_bandwidth_makes_all_samples_alike_or_none(baseline, bandwidth, affinity):
+    model = baseline(3, bandwidth=bandwidth).fit(points(40))
+    np.testing.assert_allclose(model.affinity_matrix_, affinity * (1 - np.eye(40)), atol=1e-12)
+    assert len(np.unique(model.labels_)) == 3
+
+
+@pytest.mark.parametrize("baseline", [SpectralClustering, CAVE, PPS, IPS2])
+def test_seed_reaches_k_means(baseline, monkeypatch):
+    seeds = []
+
+    def record(affinity, *, n_clusters, random_state):
+        seeds.append(random_state)
+        return np.arange(len(affinity)) % n_clusters
+
+    monkeypatch.setattr(_base, "spectral_clustering", record)
+    baseline(3, random_state=11).fit(points(20))
+    assert seeds == [11]
 
 
 def test_spectral_clustering_equals_that_of_scikit_learn():
@@ -308,6 +353,20 @@ def test_can_learns_a_graph_of_exactly_so_many_components(n_clusters):
     assert n_components == model.n_components_ == n_clusters
     assert adjusted_rand_score(components, model.labels_) == 1.0
     assert 1 < model.n_iter_ <= model.max_iter
+
+
+@pytest.mark.parametrize(("X", "n_clusters"), [(points(40, 2), 3), (points(60, 4, seed=1), 2)])
+def test_can_takes_pressure_back_where_the_graph_fell_into_too_many_parts(X, n_clusters, monkeypatch):
+    counts = []
+
+    def record(*arguments, **options):
+        counts.append(connected_components(*arguments, **options)[0])
+        return connected_components(*arguments, **options)
+
+    monkeypatch.setattr(can, "connected_components", record)
+    model = CAN(n_clusters, metric="euclidean", n_neighbors=8).fit(X)
+    assert max(counts) > n_clusters
+    assert model.n_components_ == n_clusters
 
 
 def test_can_warns_of_too_few_components_and_cuts_the_graph():
@@ -444,14 +503,19 @@ def test_pair_to_pair_similarity_of_a_decomposable_tensor_is_the_pairwise_one(mo
 
 
 def test_iterative_and_matrix_free_equal_dense(monkeypatch):
-    geometry, settings = euclidean(points(40)), tetradic_settings(6)
-    dense = pps.pair_to_pair_similarity(geometry, settings, 3)
-    monkeypatch.setattr(pps, "MIN_PAIRS_ITERATIVE", 0)
-    monkeypatch.setattr(pps, "MIN_PAIRS_PER_EIGENVECTOR", 0)
+    geometry, settings = euclidean(points(60)), tetradic_settings(59)
     iterative = pps.pair_to_pair_similarity(geometry, settings, 3)
-    np.testing.assert_allclose(iterative, dense, atol=1e-3 * dense.max())
+    with monkeypatch.context() as patched:
+        patched.setattr(pps, "MIN_PAIRS_ITERATIVE", 10_000)
+        patched.delattr(pps, "eigsh")
+        dense = pps.pair_to_pair_similarity(geometry, settings, 3)
+        patched.setattr(pps, "MAX_PAIRS_DENSE", 1800)
+        with pytest.raises(NameError, match="eigsh"):
+            pps.pair_to_pair_similarity(geometry, settings, 3)
+    np.testing.assert_allclose(iterative, dense, rtol=0, atol=1e-5 * dense.max())
     monkeypatch.setattr(pps, "MAX_PAIRS_STORED", 0)
-    np.testing.assert_array_equal(pps.pair_to_pair_similarity(geometry, settings, 3), iterative)
+    matrix_free = pps.pair_to_pair_similarity(geometry, settings, 3)
+    np.testing.assert_allclose(matrix_free, iterative, rtol=0, atol=1e-5 * dense.max())
 
 
 @pytest.mark.parametrize("baseline", [PPS, IPS2])
@@ -461,15 +525,35 @@ def test_three_hundred_samples_fit_into_little_memory(baseline):
     labels = baseline(4, metric="euclidean").fit_predict(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # All pairs by all pairs would be 32 GB in single precision.
+    # All pairs by all pairs would be 8 GB in single precision.
     assert peak < 0.3e9
     assert adjusted_rand_score(truth, labels) == 1.0
 
 
-def test_ips2_adds_the_normalised_similarities():
+@pytest.mark.parametrize(("n_neighbors", "n_pairs"), [(None, "all"), (4, "near")])
+@pytest.mark.parametrize("n", [30, 31])
+def test_all_pairs_are_taken_up_to_a_number_of_samples(n, n_neighbors, n_pairs, monkeypatch):
+    monkeypatch.setattr(pps, "MAX_SAMPLES_ALL_PAIRS", 30)
+    chosen = pps.choose_pair_neighbors(n_neighbors, n)
+    assert chosen == (4 if n_pairs == "near" else 29 if n == 30 else 10)
+    n_found = pps.list_pairs(euclidean(points(n)), tetradic_settings(chosen)).shape[1]
+    assert (n_found == n * (n + 1) // 2) == (chosen == n - 1)
+
+
+@pytest.mark.parametrize("baseline", [PPS, IPS2])
+def test_sharpness_up_to_its_limit_stays_finite(baseline):
+    found = baseline(3, sharpness=pps.MAX_SHARPNESS).fit(points(40)).affinity_matrix_
+    assert np.isfinite(found).all()
+    assert found.max() > 0.01
+
+
+@pytest.mark.parametrize("pair_neighbors", [None, 6])
+def test_ips2_adds_the_normalised_similarities(pair_neighbors):
     X = points(50, 10)
-    alone = PPS(3).fit(X).affinity_matrix_
-    light, heavy = (IPS2(3, weight=weight).fit(X).affinity_matrix_ for weight in (1e-9, 2.0))
+    alone = PPS(3, n_neighbors=pair_neighbors).fit(X).affinity_matrix_
+    light, heavy = (
+        IPS2(3, weight=weight, pair_neighbors=pair_neighbors).fit(X).affinity_matrix_ for weight in (1e-9, 2.0)
+    )
     np.testing.assert_allclose(heavy - light, 2 * normalize(alone), atol=1e-6)
     # What is left without pairs of pairs is the pairwise similarity, whose largest normalised eigenvalue is 1.
     assert np.linalg.eigvalsh(light)[-1] == pytest.approx(1.0)

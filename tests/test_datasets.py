@@ -9,6 +9,9 @@ from sklearn.cluster import SpectralClustering
 from scutc.datasets import read_labelled, syndata1, syndata2
 from scutc.metrics import adjusted_rand
 
+# What cannot be a standard deviation or a mean.
+NO_SCALES = [-1.0, float("nan"), float("inf"), True, "wide"]
+
 
 @pytest.mark.parametrize("n", [4, 10, 11, 13, 40])
 def test_syndata1_is_two_evenly_spaced_lines_that_share_no_point(n):
@@ -38,9 +41,17 @@ def test_syndata1_noise_has_the_standard_deviation_asked_for():
     assert shift.std() == pytest.approx(0.2, rel=0.05)
 
 
-def test_syndata1_needs_two_samples_per_line():
-    with pytest.raises(ValueError, match="n=3"):
-        syndata1(3)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 3}, "n=3, but two crossing lines need at least 4"),
+        ({"n": 10.5}, "n=10.5 is not a positive integer"),
+        *(({"noise": value}, f"noise={value!r} is not a number") for value in NO_SCALES),
+    ],
+)
+def test_syndata1_refuses_what_it_cannot_make(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        syndata1(**arguments)
 
 
 def test_syndata2_groups_are_orthogonal_in_the_signal_and_have_its_moments():
@@ -99,6 +110,11 @@ def test_labels_are_categories_of_str_and_survive_a_file(adata, tmp_path):
         ({"group_sizes": ()}, "group_sizes="),
         ({"group_sizes": (1,) * 11}, "group_sizes="),
         ({"group_sizes": (5, 0)}, "group_sizes="),
+        ({"group_sizes": (5, 2.5)}, "group_sizes="),
+        ({"group_sizes": 3}, "group_sizes=3 must be a list"),
+        ({"n_features": 20.5}, "n_features=20.5 is not a positive integer"),
+        ({"n_features": True}, "n_features=True is not a positive integer"),
+        *(({name: value}, f"{name}={value!r} is not a number") for name in ("mean", "sd") for value in NO_SCALES),
     ],
 )
 def test_syndata2_refuses_what_it_cannot_make(arguments, message):
@@ -110,6 +126,7 @@ def test_read_labelled_knows_the_names_without_reading(tmp_path):
     for name in ("b", "a"):
         (tmp_path / f"{name}.h5ad").write_text("not an h5ad file")
     (tmp_path / "notes.txt").touch()
+    (tmp_path / "folder.h5ad").mkdir()
     found = read_labelled(str(tmp_path))
     assert list(found) == ["a", "b"]
     assert len(found) == 2
@@ -118,6 +135,14 @@ def test_read_labelled_knows_the_names_without_reading(tmp_path):
     assert repr(found) == "labelled data: a, b"
     with pytest.raises(OSError):  # noqa: PT011  (h5py's, whatever it says)
         found["a"]
+
+
+@pytest.mark.parametrize("labels", [pd.Categorical(["a", None, None]), [1.0, np.nan, np.nan]])
+def test_read_labelled_counts_missing_labels(labels, tmp_path):
+    obs = pd.DataFrame({"label": labels}, index=list("xyz"))
+    AnnData(np.ones((3, 1)), obs=obs).write_h5ad(tmp_path / "a.h5ad")
+    with pytest.raises(ValueError, match=r"a.h5ad has 2 of 3 labels missing in obs\['label'\]"):
+        read_labelled(tmp_path)["a"]
 
 
 def test_read_labelled_names_what_is_missing(tmp_path):

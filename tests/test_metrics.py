@@ -66,7 +66,12 @@ def test_any_container_of_any_labels_gives_the_same(metric):
     truths = [np.array(TRUTH), pd.Series(TRUTH, index=range(8, 0, -1)), pd.Categorical(TRUTH), pd.Index(TRUTH)]
     truths += [pd.Series(TRUTH, dtype="category"), pd.Series(TRUTH, dtype="string"), ["abc".index(c) for c in TRUTH]]
     labels = [np.array(LABELS), np.array(LABELS, dtype=float), np.array(LABELS, dtype=bool), tuple(LABELS)]
-    labels += [pd.Series(LABELS, dtype="Int64"), pd.Categorical([0, 1, 2])[LABELS], list(map(str, LABELS))]
+    labels += [
+        np.ma.array(LABELS),
+        pd.Series(LABELS, dtype="Int64"),
+        pd.Categorical([0, 1, 2])[LABELS],
+        list(map(str, LABELS)),
+    ]
     for truth in truths:
         assert metric(truth, LABELS) == expected
     for other in labels:
@@ -138,6 +143,7 @@ def test_accuracy_is_at_most_purity(pairs):
         pd.Series(["a", None, "b", None], dtype="category"),
         pd.Series([0, None, 1, None], dtype="Int64"),
         pd.Categorical.from_codes([0, -1, 1, -1], categories=["a", "b"]),
+        np.ma.array([0, 0, 1, 1], mask=[False, True, False, True]),
     ],
 )
 def test_missing_labels_are_counted_in_the_error(metric, with_missing):

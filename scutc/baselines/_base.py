@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..core.geometry import Geometry
 
 # Parameters that must be positive, in whichever baseline has them.
-INTEGERS = ("n_neighbors", "n_eigenvectors", "max_iter")
+INTEGERS = ("n_neighbors", "pair_neighbors", "n_eigenvectors", "max_iter")
 NUMBERS = ("bandwidth", "sharpness", "weight")
 
 
@@ -81,9 +82,11 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         check_choice("metric", self.metric, METRICS)
         check_seed(self.random_state)
+        defaults = inspect.signature(type(self)).parameters
         for name, value in self.get_params(deep=False).items():
             if name in INTEGERS:
-                check_positive_integer(name, value, *([None] if name == "n_eigenvectors" else []))
+                # None is allowed where it is the default.
+                check_positive_integer(name, value, *([None] if defaults[name].default is None else []))
             elif name in NUMBERS:
                 check_positive_number(name, value)
 
@@ -98,7 +101,10 @@ def gaussian_affinity(geometry: Geometry, bandwidth: float) -> NDArray[np.float6
     distances = geometry.distances[np.triu_indices(geometry.n_cells, 1)]
     # Where most cells coincide the median is 0 and the mean takes its place.
     width = bandwidth * (float(np.median(distances)) or float(distances.mean()) or 1.0)
-    affinity = np.exp(-geometry.squared_distances / (2 * width**2))
+    # Scaled before they are squared: the square of a huge width overflows, that of a tiny one is 0.
+    scaled = geometry.distances / max(width, np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        affinity = np.exp(-(scaled**2) / 2)
     np.fill_diagonal(affinity, 0.0)
     return affinity
 

@@ -61,6 +61,12 @@ class CAN(GraphClusterer):
     seed_
         ``random_state`` if it is an integer, else the seed that was drawn from it.
 
+    Notes
+    -----
+    As the publication has it, every step updates the weights over all samples; a public implementation of the authors
+    updates only those of the first neighbours by default. What is done where exactly ``n_clusters`` components are not
+    reached, merging components or a normalised cut, is ours.
+
     References
     ----------
     F. Nie, X. Wang and H. Huang, "Clustering and projected clustering with adaptive neighbors", ACM SIGKDD Conference

@@ -19,9 +19,9 @@ class CAVE(GraphClusterer):
 
     All triples of samples are the edges of a weighted hypergraph. Clique averaging seeks the graph in which the mean of
     the three edges of a triple is the weight of that triple, by least squares; negative weights become 0 and the
-    graph is cut by spectral clustering. Which triples are similar is left open by the publication, which fits a model
-    to each. Here the model is a point, as suits compact clusters: the weight exp(−(d_ij² + d_jk² + d_ik²) / 2h²) falls
-    with the squared distances of the three samples from their centre. So groups that cross are not told apart.
+    graph is cut by spectral clustering. Three samples are similar when they lie near a point, their centre, as suits
+    compact clusters: the weight exp(−(d_ij² + d_jk² + d_ik²) / 2h²) falls with their squared distances from it. So
+    groups that cross are not told apart.
 
     Parameters
     ----------
@@ -45,6 +45,12 @@ class CAVE(GraphClusterer):
         The metric that was used: ``"euclidean"`` where there is but one feature.
     seed_
         ``random_state`` if it is an integer, else the seed that was drawn from it.
+
+    Notes
+    -----
+    Two things differ from the publication. It fits a model of the clusters to each triple, such as a line or a
+    subspace, and turns the error into a weight: here that model is a point. And it bounds the edges in the least
+    squares: here these are solved without bounds, which has a closed form, and negative edges become 0 afterwards.
 
     References
     ----------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core.affinities import AffinitySettings
 from ..core.affinities.pairwise import PairwiseAffinity
 from ..core.normalization import normalize
 from ._base import GraphClusterer
-from .pps import pair_to_pair_similarity
+from .pps import choose_pair_neighbors, pair_to_pair_similarity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,9 +31,12 @@ class IPS2(GraphClusterer):
     weight
         Weight of the pair-to-pair similarity; the pairwise one has weight 1.
     n_neighbors
-        Perplexity of the pairwise similarity, and neighbours with which a sample forms pairs, see :class:`PPS`.
+        Perplexity of the pairwise similarity, as in UTC.
+    pair_neighbors
+        Which pairs are taken for the pair-to-pair similarity, as ``n_neighbors`` of :class:`PPS`: ``None`` takes all
+        for up to 140 samples, and above that those of a sample with its 10 nearest neighbours.
     sharpness
-        How fast the pair-to-pair affinity falls with the ratio of distances (σ).
+        How fast the pair-to-pair affinity falls with the ratio of distances (σ), at most 80.
     n_eigenvectors
         Number of eigenvectors. ``None`` takes as many as there are clusters.
     metric
@@ -51,6 +55,12 @@ class IPS2(GraphClusterer):
         The metric that was used: ``"euclidean"`` where there is but one feature.
     seed_
         ``random_state`` if it is an integer, else the seed that was drawn from it.
+
+    Notes
+    -----
+    The publication's text was not available, and this follows the description in the paper on UTC. The entropic
+    pairwise similarity is ours, and so is the plain weighted sum of the two similarities; for what is ours in the
+    pair-to-pair similarity, see the notes on :class:`PPS`.
 
     References
     ----------
@@ -72,7 +82,8 @@ class IPS2(GraphClusterer):
         n_clusters: int = 8,
         *,
         weight: float = 1.0,
-        n_neighbors: int = 10,
+        n_neighbors: int = 15,
+        pair_neighbors: int | None = None,
         sharpness: float = 3.0,
         n_eigenvectors: int | None = None,
         metric: str = "correlation",
@@ -81,6 +92,7 @@ class IPS2(GraphClusterer):
         self.n_clusters = n_clusters
         self.weight = weight
         self.n_neighbors = n_neighbors
+        self.pair_neighbors = pair_neighbors
         self.sharpness = sharpness
         self.n_eigenvectors = n_eigenvectors
         self.metric = metric
@@ -89,5 +101,6 @@ class IPS2(GraphClusterer):
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
         settings = AffinitySettings(self.n_neighbors, sharpness=self.sharpness, seed=self.seed_)
         pairwise = PairwiseAffinity(geometry, settings).contract().toarray()
+        settings = replace(settings, n_neighbors=choose_pair_neighbors(self.pair_neighbors, geometry.n_cells))
         pair_to_pair = pair_to_pair_similarity(geometry, settings, self.n_eigenvectors or self.n_clusters)
         return normalize(pairwise) + self.weight * normalize(pair_to_pair)

@@ -43,6 +43,12 @@ class SpectralClustering(GraphClusterer):
     seed_
         ``random_state`` if it is an integer, else the seed that was drawn from it.
 
+    Notes
+    -----
+    The publication cuts images in two, again and again, by the second eigenvector, and multiplies the affinity by a
+    cut-off in the plane of the image. Here all clusters are found at once, by k-means in as many eigenvectors as there
+    are clusters, and the affinity of samples, which lie in no plane, is the Gaussian kernel alone.
+
     References
     ----------
     J. Shi and J. Malik, "Normalized cuts and image segmentation", IEEE Transactions on Pattern Analysis and Machine
