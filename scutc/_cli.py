@@ -103,12 +103,20 @@ def _integers(text: str) -> list[int]:
 
 
 def _numbers(text: str) -> dict[str, float]:
-    pairs = (part.split("=") for part in text.split(","))
-    return {name: int(value) if value.isdigit() else float(value) for name, value in pairs}
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {name: int(value) if value.isdigit() else float(value) for name, value in pairs}
+    except ValueError:
+        msg = f"{text!r} is not of the form NAME=NUMBER,NAME=NUMBER"
+        raise argparse.ArgumentTypeError(msg) from None
 
 
 def _weights(text: str) -> dict[int, float]:
-    return {int(order): weight for order, weight in _numbers(text).items()}
+    numbers = _numbers(text)
+    if not all(order.isdigit() for order in numbers):
+        msg = f"{text!r} is not of the form ORDER=NUMBER,ORDER=NUMBER"
+        raise argparse.ArgumentTypeError(msg)
+    return {int(order): weight for order, weight in numbers.items()}
 
 
 def _count(text: str) -> int | str | None:

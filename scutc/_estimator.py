@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from ._validation import (
     check_choice,
     check_finite,
+    check_mapping,
     check_n_clusters,
     check_positive_integer,
     check_positive_number,
@@ -48,8 +49,8 @@ class UTC(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters
-        Number of clusters. ``None`` estimates it: the number at which the clusters are best separated and the single
-        orders agree best on them.
+        Number of clusters. ``None`` estimates it, whatever the solver, from the spectral one: the number at which the
+        clusters are best separated and the single orders agree best on them.
     orders
         Orders of affinity to fuse, any non-empty subset of (2, 3, 4): pairs of samples, angles among three, ratios of
         distances among four.
@@ -57,7 +58,8 @@ class UTC(ClusterMixin, BaseEstimator):
         ``"correlation"`` centres every sample and scales it to unit length first, which suits expression data;
         ``"euclidean"`` takes the samples as they are.
     n_neighbors
-        Perplexity of order 2, at most a third of the number of samples, and reach of the reference pairs of order 4.
+        Perplexity of order 2, at most a third of the number of samples, and reach of the reference pairs of order 4;
+        for ``"ascent"`` and ``"admm"`` also the reach of the tensors.
     n_anchors
         Number of samples from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all of
         a few hundred samples and fewer of more, down to 32.
@@ -117,6 +119,9 @@ class UTC(ClusterMixin, BaseEstimator):
         Number of iterations, 0 for ``"spectral"``.
     converged_
         Whether the solver converged.
+    relative_gradient_
+        How far from a stationary point its answer is: the length of the part of the gradient along which the columns
+        could still move, next to that of the gradient; ``None`` for ``"spectral"``.
     orders_
         The orders that were fused, ascending.
     metric_
@@ -234,6 +239,7 @@ class UTC(ClusterMixin, BaseEstimator):
         self.objective_history_ = None if iterations is None else iterations.objective
         self.n_iter_ = 0 if iterations is None else iterations.n_iter
         self.converged_ = iterations is None or iterations.converged
+        self.relative_gradient_ = None if iterations is None else iterations.relative_gradient
         self.spectrum_ = self._solution.spectrum
         self.order_spectra_ = self._solution.order_spectra
         self.embedding_ = self._solution.embedding[:, : max(2, self.n_clusters_)]
@@ -254,6 +260,9 @@ class UTC(ClusterMixin, BaseEstimator):
 
     def cut(self, n_clusters: int) -> tuple[NDArray[np.intp], dict[int, float]]:
         """Labels for another number of clusters, and each order's agreement with them, from the same decomposition.
+
+        With ``"ascent"`` and ``"admm"`` these are clusters in the columns that were found for the fitted number;
+        fitting for the other number would find other columns.
 
         Parameters
         ----------
@@ -276,10 +285,10 @@ class UTC(ClusterMixin, BaseEstimator):
         self._report(f"{n_clusters} clusters")
         with threadpool_limits(limits=1):
             votes = {
-                orders: partition(embedding, n_clusters, self.seed_)
-                for orders, embedding in solution.embeddings.items()
+                orders: partition(solution.points(orders, n_clusters), n_clusters, self.seed_)
+                for orders in solution.embeddings
             }
-            labels = consensus(list(votes.values()), solution.embedding, n_clusters)
+            labels = consensus(list(votes.values()), solution.points(solution.orders, n_clusters), n_clusters)
         agreement = {
             order: float(adjusted_rand_score(labels, votes[order,])) for order in solution.orders if (order,) in votes
         }
@@ -319,6 +328,7 @@ class UTC(ClusterMixin, BaseEstimator):
         return tuple(sorted({int(order) for order in given}))
 
     def _check_weights(self) -> None:
+        check_mapping("weights", self.weights)
         for order, weight in (self.weights or {}).items():
             if order not in ORDERS:
                 msg = f"weights names order {order!r}. Valid: {', '.join(map(repr, ORDERS))}."
@@ -326,6 +336,7 @@ class UTC(ClusterMixin, BaseEstimator):
             check_positive_number(f"weights[{order}]", weight)
 
     def _check_solver_params(self) -> None:
+        check_mapping("solver_params", self.solver_params)
         defaults = solver_defaults(self.solver)
         for name, value in (self.solver_params or {}).items():
             if name not in defaults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -52,6 +53,13 @@ def check_nonnegative_number(name: str, value: Any) -> None:
 def _is_finite_number(value: Any) -> bool:
     # A truth value is a number to Python, and a mistake as a parameter.
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < np.inf
+
+
+def check_mapping(name: str, value: Any) -> None:
+    """Raise unless it is a dictionary or nothing."""
+    if value is not None and not isinstance(value, Mapping):
+        msg = f"{name}={value!r} is not a dictionary."
+        raise TypeError(msg)
 
 
 def check_seed(random_state: Any) -> None:

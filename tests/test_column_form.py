@@ -132,8 +132,17 @@ def test_values_equal_sums_over_all_tuples(cosine):
         (3, [np.einsum("ijk,i,j,k", third, v, v, v) for v in columns.T]),
         (4, [np.einsum("ijkl,i,j,k,l", fourth, v, v, v, v) for v in columns.T]),
     ):
-        values, _ = AFFINITIES["indecomposable"][order](geometry, chosen).tensor().evaluate(columns)
+        values, gradients = AFFINITIES["indecomposable"][order](geometry, chosen).tensor().evaluate(columns)
         np.testing.assert_allclose(values, expected, rtol=1e-10)
+        dense = third if order == 3 else fourth
+        for v, gradient in zip(columns.T, gradients.T, strict=True):
+            expected_gradient = np.zeros(n)
+            for mode in range(order):
+                contracted = np.moveaxis(dense, mode, 0)
+                for _ in range(order - 1):
+                    contracted = contracted @ v
+                expected_gradient += contracted
+            np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("order", [3, 4])
@@ -180,6 +189,7 @@ def test_ascent_ends_where_the_riemannian_gradient_is_small(kind):
     assert iterations.objective[-1] > iterations.objective[0]
     _, gradient = form.evaluate(columns)
     assert np.linalg.norm(riemannian_gradient(columns, gradient)) <= 1e-6 * np.linalg.norm(gradient)
+    assert iterations.relative_gradient <= 1e-6
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -199,7 +209,7 @@ def test_ascent_reaches_at_least_what_pymanopt_reaches_from_the_same_start(seed)
 
 
 def run_admm(form, start, **changes):
-    options = {"mu": 3.0, "rho": 1.1, "mu_max": 100.0, "tol": 1e-3, "inner_tol": 1e-2, "max_iter": 200}
+    options = {"mu": 3.0, "rho": 1.1, "mu_max": 10.0, "tol": 1e-3, "inner_tol": 1e-2, "max_iter": 200}
     return alternate(form, start, **(options | changes), settings=QUIET)
 
 
@@ -215,11 +225,12 @@ def test_admm_returns_the_best_orthonormal_columns_seen_and_not_more_than_ascent
     assert ascent.objective[-1] >= iterations.objective.max() - 1e-9
 
 
+@pytest.mark.parametrize("weights", [None, {2: 0.5, 3: 3.0, 4: 2.0}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_admm_steps_solve_their_subproblems(kind):
-    form, affinities = make_form(15, kind=kind)
+def test_admm_steps_solve_their_subproblems(kind, weights):
+    form, affinities = make_form(15, kind=kind, weights=weights)
     start = starting_columns(affinities, form, 3)
-    problem, mu = SplitProblem(form, 15), 3.0
+    problem, mu = SplitProblem(form, 15), 4.5
     rng = np.random.default_rng(0)
     lifted = problem.lift(start) + 0.01 * rng.standard_normal(problem.lift(start).shape)
     multiplier = 0.1 * rng.standard_normal(lifted.shape)
@@ -252,15 +263,29 @@ def test_lagrangian_gradient_equals_finite_differences():
 # What is wrong with the algorithm as it is printed.
 
 
+def printed_gradient(problem, columns, lifted, first_multiplier, second_multiplier, mu):
+    """The paper's, with the multiplier and the penalty of V₁ᵀV₁ = I that scutc does without."""
+    _, gradient = problem.lagrangian(columns, lifted, first_multiplier, mu)
+    gap = columns.T @ columns - np.eye(columns.shape[1])
+    return gradient + 2 * mu * columns @ (gap + second_multiplier / mu)
+
+
 def test_printed_start_at_zero_never_moves():
     form, _ = make_form()
-    zero = np.zeros((12, 3))
-    problem = SplitProblem(form, 12)
-    lifted = multiplier = problem.lift(zero)
-    _, gradient = problem.lagrangian(zero, lifted, multiplier, 1e-3)
-    # The paper's penalty of V₁ᵀV₁ = I, which is left out here, has the gradient 2 μ V₁ (V₁ᵀV₁ − I): also 0.
-    np.testing.assert_array_equal(gradient, 0.0)
-    np.testing.assert_array_equal(problem.update_lifted(zero, lifted, multiplier, 3.0), 0.0)
+    problem, mu = SplitProblem(form, 12), 1e-3
+    columns = np.zeros((12, 3))
+    lifted = first_multiplier = problem.lift(columns)
+    second_multiplier = np.zeros((3, 3))
+    unfolding = form.tensors[4].unfolding.toarray()
+    for _ in range(3):
+        gradient = printed_gradient(problem, columns, lifted, first_multiplier, second_multiplier, mu)
+        columns = columns + 1e-3 * gradient
+        right = mu * problem.lift(columns) + form.tensors[3].unfolding @ columns + first_multiplier
+        lifted = np.linalg.solve(mu * np.eye(len(unfolding)) - 2 * unfolding, right)
+        first_multiplier = first_multiplier + mu * (problem.lift(columns) - lifted)
+        second_multiplier = second_multiplier + mu * (columns.T @ columns - np.eye(3))
+        np.testing.assert_array_equal(columns, 0.0)
+        np.testing.assert_array_equal(lifted, 0.0)
 
 
 def test_printed_mu_leaves_the_problem_of_the_lifted_columns_without_a_minimum():
@@ -277,7 +302,7 @@ def test_printed_mu_leaves_the_problem_of_the_lifted_columns_without_a_minimum()
 
     assert lagrangian(1.9, 1e4) < lagrangian(1.9, 1e3) < lagrangian(1.9, 1e2) < -100
     assert lagrangian(2.1, 1e4) > lagrangian(2.1, 1e3) > lagrangian(2.1, 1e2)
-    with pytest.raises(ValueError, match=r"mu=1\.9 is not above 2"):
+    with pytest.raises(ValueError, match=r"mu=1\.9 is not above 2, twice"):
         UTC(2, solver="admm", solver_params={"mu": 1.9}).fit(make_blobs(20, 5, random_state=0)[0])
 
 
@@ -286,22 +311,35 @@ def test_printed_sign_ascends_the_lagrangian_that_is_to_be_minimised():
     columns = starting_columns(affinities, form, 3)
     problem = SplitProblem(form, 12)
     lifted, multiplier, rate = problem.lift(columns), np.zeros_like(problem.lift(columns)), 1e-3
-    value, gradient = problem.lagrangian(columns, lifted, multiplier, 3.0)
-    assert problem.lagrangian(columns + rate * gradient, lifted, multiplier, 3.0)[0] > value
-    assert problem.lagrangian(columns - rate * gradient, lifted, multiplier, 3.0)[0] < value
+    none = np.zeros((3, 3))
+
+    def run(sign, steps=200):
+        moved = columns
+        for _ in range(steps):
+            moved = moved + sign * rate * printed_gradient(problem, moved, lifted, multiplier, none, 3.0)
+        gap = moved.T @ moved - np.eye(3)
+        return problem.lagrangian(moved, lifted, multiplier, 3.0)[0] + 1.5 * np.sum(gap**2)
+
+    assert run(-1) < run(0) < run(+1)
+    # What the algorithm is to maximise falls with it.
+    mended = problem.update_columns(columns, lifted, multiplier, 3.0, 1e-2)
+    assert form.evaluate(mended)[0] > form.evaluate(columns)[0]
 
 
 # The two solvers from outside.
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # admm may stop before a stationary point
 @pytest.mark.parametrize("solver", ["ascent", "admm"])
 def test_solvers_of_the_column_form_find_separate_groups(solver, kind):
     X, truth = make_blobs(45, 200, centers=3, random_state=0)
     model = UTC(3, solver=solver, affinity=kind).fit(X)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     np.testing.assert_allclose(model.embedding_.T @ model.embedding_, np.eye(3), atol=1e-10)
-    assert model.converged_
+    assert model.converged_ == (model.relative_gradient_ <= (1e-4 if solver == "ascent" else 1e-2))
+    assert model.converged_ or solver == "admm"
+    assert np.all(np.diff(model.spectrum_) <= 0)
     assert model.n_iter_ == len(model.objective_history_) - 1 > 0
     assert model.spectrum_.sum() == pytest.approx(model.objective_history_.max())
     assert sum(values.sum() for values in model.order_spectra_.values()) == pytest.approx(model.spectrum_.sum())
@@ -361,9 +399,129 @@ def test_weights_change_the_fused_embedding():
         ({"solver": "admm", "solver_params": {"rho": -1}}, r"solver_params\['rho'\]=-1 is not a positive number"),
         ({"solver": "admm", "solver_params": {"max_iter": 2.5}}, "=2.5 is not a positive integer"),
         ({"solver": "admm", "solver_params": {"mu": 2.0}}, "mu=2.0 is not above 2"),
+        ({"solver": "admm", "solver_params": {"mu": 3.0}, "weights": {4: 2.0}}, "mu=3.0 is not above 4"),
+        ({"solver": "admm", "solver_params": {"rho": 0.9}}, "rho=0.9 is below 1"),
         ({"progress": 1}, "progress=1 is not a function"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         UTC(2, **parameters).fit(np.random.default_rng(0).random((10, 5)))
+
+
+@pytest.mark.parametrize("name", ["weights", "solver_params"])
+def test_lists_in_the_place_of_dictionaries_are_named(name):
+    with pytest.raises(TypeError, match=rf"{name}=\[1, 2\] is not a dictionary"):
+        UTC(2, **{name: [1, 2]}).fit(np.random.default_rng(0).random((10, 5)))
+
+
+@pytest.mark.parametrize("n_columns", range(1, 21))
+def test_start_is_the_leading_eigenvectors_of_order_two(n_columns):
+    form, affinities = make_form(20, (2,))
+    start = starting_columns(affinities, form, n_columns)
+    values = np.linalg.eigvalsh(form.tensors[2].unfolding.toarray())[::-1]
+    assert form.evaluate(start)[0] == pytest.approx(values[:n_columns].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("cosine", ["absolute", "signed"])
+def test_start_has_the_signs_that_order_three_likes(cosine):
+    form, affinities = make_form(20, cosine=cosine)
+    assert np.all(form.tensors[3].evaluate(starting_columns(affinities, form, 6))[0] >= 0)
+
+
+@pytest.mark.parametrize("solver", ["ascent", "admm"])
+@pytest.mark.parametrize("orders", [(2, 4), (2, 3, 4)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # not what this is about
+def test_permuting_cells_permutes_the_columns(solver, orders):
+    X, _ = make_blobs(30, 50, centers=3, random_state=1)
+    order = np.random.default_rng(0).permutation(30)
+    plain, permuted = (UTC(3, solver=solver, orders=orders).fit(data).embedding_ for data in (X, X[order]))
+    np.testing.assert_allclose(permuted, plain[order], atol=1e-6)
+
+
+def test_signed_cosines_that_cancel_do_not_drown_the_rest():
+    X = np.vstack([np.linspace(0, 0.01, 60)[:, None], np.ones((1, 1))])
+    geometry = compute_geometry(X, "euclidean", None)
+    tensor = AFFINITIES["indecomposable"][3](geometry, settings(n_neighbors=4, cosine="signed")).tensor()
+    assert np.abs(tensor.unfolding.data).max() < 10
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e3])
+def test_the_unit_of_the_objective_does_not_change_what_ascent_finds(scale):
+    X = np.random.default_rng(0).random((25, 20))
+    plain, scaled = (
+        UTC(3, solver="ascent", weights=dict.fromkeys((2, 3, 4), weight)).fit(X) for weight in (1.0, scale)
+    )
+    np.testing.assert_allclose(plain.embedding_, scaled.embedding_, atol=1e-4)
+
+
+def test_converged_means_stationary():
+    X = np.random.default_rng(0).random((30, 20))
+    with pytest.warns(match=r"solver='admm' did not converge in \d+ iterations \(relative gradient"):
+        model = UTC(3, solver="admm", orders=(3,), solver_params={"mu_max": 100.0}).fit(X)
+    assert not model.converged_
+    assert model.relative_gradient_ > 1e-2
+
+
+def test_a_solver_that_needs_just_max_iter_iterations_has_converged():
+    X = np.random.default_rng(0).random((30, 20))
+    needed = UTC(3, solver="ascent").fit(X).n_iter_
+    assert UTC(3, solver="ascent", solver_params={"max_iter": needed}).fit(X).converged_
+
+
+def test_penalty_stays_below_its_largest_value(monkeypatch):
+    form, affinities = make_form(15)
+    seen = []
+    update = SplitProblem.update_lifted
+    monkeypatch.setattr(SplitProblem, "update_lifted", lambda self, *a: seen.append(a[-1]) or update(self, *a))
+    run_admm(form, starting_columns(affinities, form, 3), mu_max=5.0, rho=1.5, tol=1e-12, max_iter=12)
+    assert seen[0] == 3.0
+    assert max(seen) == 5.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_clusters_from_more_columns_do_not_hang_on_rounding(kind):
+    X, _ = make_blobs(40, 30, centers=4, random_state=0)
+    solution = UTC(6, solver="ascent", affinity=kind, solver_params={"tol": 1e-3}).fit(X)._solution
+    assert solution.points(solution.orders, 2).shape == (40, 6)
+
+
+def test_entries_grow_with_the_fourth_power_of_the_neighbours_at_most():
+    form, _ = make_form(200, n_neighbors=5)
+    assert form.tensors[3].unfolding.nnz <= 200 * 5**2
+    assert form.tensors[4].unfolding.nnz <= 200 * 6**4
+    assert form.tensors[4].unfolding.indices.dtype == np.int32
+
+
+def test_decomposable_contractions_are_their_definitions():
+    X, points = cells(9, "correlation")
+    geometry = compute_geometry(X, "correlation", None)
+    affinities = {order: AFFINITIES["decomposable"][order](geometry, settings(n_neighbors=3)) for order in (2, 3, 4)}
+    similarity = affinities[2].contract().toarray()
+    degrees = similarity.sum(axis=1)
+    third, fourth = np.zeros((9, 9)), np.zeros((9, 9))
+    near = {(i, j) for i in range(9) for j in nearest(points, i, 3)}
+    near |= {(j, i) for i, j in near}
+    for i in range(9):
+        for k in range(9):
+            third[i, k] = sum(similarity[i, j] * similarity[k, j] / degrees[j] ** 2 for j in range(9))
+            fourth[i, k] = sum(similarity[i, p] * similarity[k, q] / (degrees[p] * degrees[q]) for p, q in near)
+    np.testing.assert_allclose(affinities[3].contract().toarray(), third, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(affinities[4].contract().toarray(), fourth, rtol=1e-10, atol=1e-14)
+
+
+def test_signed_contraction_counts_opposite_directions_as_nothing():
+    n = 8
+    X, points = cells(n, "correlation")
+    geometry = compute_geometry(X, "correlation", None)
+    expected = np.zeros((n, n))
+    for j in range(n):
+        slice_ = np.zeros((n, n))
+        for i in range(n):
+            for k in range(n):
+                if j not in (i, k):
+                    to_i, to_k = points[i] - points[j], points[k] - points[j]
+                    slice_[i, k] = max(to_i @ to_k / (np.linalg.norm(to_i) * np.linalg.norm(to_k)), 0.0)
+        expected += slice_ / slice_.sum()
+    found = AFFINITIES["indecomposable"][3](geometry, settings(cosine="signed")).contract()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -36,21 +36,18 @@ def leading_directions(embedding: NDArray[np.float64], n_clusters: int) -> NDArr
     Two clusters do without it where the second direction is as strong as the third: a cut between equals is arbitrary.
     That is for groups such as crossing lines, which need it; on pairs of classes of real data it cost 0.02 in mean ARI.
     """
-    if n_clusters == 2 and embedding.shape[1] > 2:
+    if n_clusters == 2:
         first, second, third = np.linalg.norm(embedding[:, :3], axis=0)
         return embedding[:, : 1 if first - second > second - third else 2]
     return embedding[:, :n_clusters]
 
 
-def partition(
-    embedding: NDArray[np.float64], n_clusters: int, seed: int, n_starts: int | None = None
-) -> NDArray[np.intp]:
+def partition(points: NDArray[np.float64], n_clusters: int, seed: int, n_starts: int | None = None) -> NDArray[np.intp]:
     """Labels from a Gaussian mixture whose components share one covariance.
 
     Unlike k-means it takes clusters that are of unequal size or all stretched the same way for what they are. On data
     with fewer distinct points than clusters some labels may not occur.
     """
-    points = leading_directions(embedding, n_clusters)
     if n_clusters == 1:
         return np.zeros(len(points), dtype=np.intp)
     if n_clusters == len(points):
@@ -66,13 +63,13 @@ def partition(
         return mixture.fit_predict(points / scale)
 
 
-def consensus(votes: Sequence[NDArray[np.intp]], embedding: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
+def consensus(votes: Sequence[NDArray[np.intp]], points: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
     """Exactly ``n_clusters`` clusters of cells that most votes put together, numbered by size.
 
-    Average linkage on the share of votes that separate two cells; ties go by distance in the embedding.
+    Average linkage on the share of votes that separate two cells; ties go by distance between points.
     """
     disagreement = pdist(np.column_stack(votes), "hamming")
-    distances = pdist(leading_directions(embedding, n_clusters))
+    distances = pdist(points)
     disagreement += TIE_BREAK * distances / (distances.max() or 1.0)
     return number_by_size(cut_tree(linkage(disagreement, "average"), n_clusters))
 

@@ -43,7 +43,7 @@ def decompose(affinity: Any, n_components: int) -> Spectrum:
     """Leading eigenpairs of D^-½ A D^-½ without the trivial one, D the degrees (row sums) of A, dense or sparse."""
     roots = root_degrees(affinity)
     n_components = min(n_components, len(roots) - 1)
-    if not roots.any():
+    if n_components == 0 or not roots.any():
         return Spectrum(np.zeros(n_components), np.zeros((len(roots), n_components)))
     # Taking the trivial eigenvector off, not skipping the first one found: where the affinity falls into separate
     # components the eigenvalue 1 is multiple and the first vector found could be any mixture of theirs.
@@ -53,12 +53,15 @@ def decompose(affinity: Any, n_components: int) -> Spectrum:
 
 
 def _leading_eigenpairs(normalized: Any, trivial: NDArray[Any], n_components: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The largest eigenvalues of a matrix with one eigenvector taken off, ascending, and their eigenvectors."""
+    """The largest eigenvalues of a matrix with one eigenvector taken off, ascending, and their eigenvectors.
+
+    The eigenvalue 1 of the one is turned to −1 and not to 0, so that it comes after all others, negative ones too.
+    """
     n_cells = len(trivial)
     if n_cells > MAX_CELLS_DENSE:
         deflated = LinearOperator(
             normalized.shape,
-            matvec=lambda vector: normalized @ vector - trivial * (trivial @ vector),
+            matvec=lambda vector: normalized @ vector - 2 * trivial * (trivial @ vector),
             dtype=normalized.dtype,
         )
         start = np.random.default_rng(0).standard_normal(n_cells).astype(normalized.dtype)
@@ -67,7 +70,7 @@ def _leading_eigenpairs(normalized: Any, trivial: NDArray[Any], n_components: in
         except ArpackError:  # no convergence, or nothing to find, as between identical cells
             pass
     dense = normalized.toarray() if sparse.issparse(normalized) else normalized
-    dense = (dense + dense.T) / 2 - np.outer(trivial, trivial)
+    dense = (dense + dense.T) / 2 - 2 * np.outer(trivial, trivial)
     return linalg.eigh(dense, subset_by_index=(n_cells - n_components, n_cells - 1))
 
 
@@ -123,10 +126,10 @@ def fuse(
     n_found = min(n_components, len(values))
     points = np.zeros((len(factor), n_components))
     points[:, :n_found] = factor @ rotation[:, :n_found] * np.sqrt(values[:n_found])
-    return FusedEmbedding(_fix_signs(points), values)
+    return FusedEmbedding(fix_signs(points), values)
 
 
-def _fix_signs(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def fix_signs(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Make each column's entry of largest magnitude positive: eigenvectors have no sign of their own."""
     largest = points[np.argmax(np.abs(points), axis=0), np.arange(points.shape[1])]
     return points * np.where(largest < 0, -1.0, 1.0)

@@ -51,13 +51,13 @@ def estimate_n_clusters(solution: Solution, seed: int, report: Callable[[str], N
 def _score(solution: Solution, n_clusters: int, seed: int) -> float:
     # As many directions as clusters for each candidate: silhouettes in fewer are higher by that alone.
     points = solution.embedding[:, :n_clusters]
-    fused = partition(solution.embedding, n_clusters, seed, n_starts=1)
+    fused = partition(solution.points(solution.orders, n_clusters), n_clusters, seed, n_starts=1)
     shown = np.random.default_rng(seed).permutation(len(points))[:SILHOUETTE_CELLS]
     if not 1 < len(np.unique(fused[shown])) < len(shown):
         return -1.0
     agreements = [
-        adjusted_rand_score(fused, partition(embedding, n_clusters, seed, n_starts=1))
-        for orders, embedding in solution.embeddings.items()
+        adjusted_rand_score(fused, partition(solution.points(orders, n_clusters), n_clusters, seed, n_starts=1))
+        for orders in solution.embeddings
         if len(orders) == 1
     ]
     agreement = float(np.mean(agreements)) if agreements else 1.0

@@ -67,8 +67,9 @@ def utc(
     adata
         Annotated data matrix, normalised and logarithmised as for other scanpy tools.
     n_clusters
-        Number of clusters. A sequence of numbers gives labels for each of them from one decomposition. ``None``
-        estimates it: the number from 2 to 20 at which clusters are best separated and the orders agree best on them.
+        Number of clusters. A sequence of numbers gives labels for each of them from one decomposition, with
+        ``"ascent"`` and ``"admm"`` from the columns found for the largest. ``None`` estimates it, from the spectral
+        solver: the number from 2 to 20 at which clusters are best separated and the orders agree best on them.
     layer
         Layer to use instead of ``adata.X``.
     use_raw
@@ -100,7 +101,8 @@ def utc(
         ``"indecomposable"`` measures angles among three cells and ratios of distances among four; ``"decomposable"``
         makes orders 3 and 4 of products of order 2.
     cosine
-        ``"absolute"`` or ``"signed"`` cosines of the angles of order 3.
+        ``"absolute"`` or ``"signed"`` cosines of the angles of order 3. With the spectral solver signed cosines below 0
+        count as 0.
     weights
         Weights of orders, for example ``{3: 0.5}``; 1 for those that are left out.
     solver
@@ -136,7 +138,7 @@ def utc(
         ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between
         its own clustering and the fused one. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the
         embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged``
-        tell how the solver went.
+        tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
 
     Examples
     --------
@@ -262,6 +264,7 @@ def _describe(
         result["objective_history"] = model.objective_history_
         result["n_iter"] = model.n_iter_
         result["converged"] = model.converged_
+        result["relative_gradient"] = model.relative_gradient_
     if given is None:
         result["n_clusters_candidates"] = model.n_clusters_candidates_
         result["n_clusters_scores"] = model.n_clusters_scores_

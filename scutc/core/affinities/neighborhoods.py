@@ -46,4 +46,6 @@ class Neighborhoods:
         occurs = sparse.csr_array(
             (np.ones(positions.size), (cells, positions.ravel())), shape=(len(positions), len(self._codes))
         )
-        return (occurs.T @ occurs).tocsr()
+        # Half the memory of the 64-bit indices that scipy would carry over from the positions.
+        occurs.indices, occurs.indptr = occurs.indices.astype(np.int32), occurs.indptr.astype(np.int32)
+        return (occurs.T.tocsr() @ occurs).tocsr()

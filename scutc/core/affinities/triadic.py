@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 COSINES = ("absolute", "signed")
 
-# A degree below this part of the number of neighbours is rounding noise.
-NEGLIGIBLE = 1e-12
+# Signed cosines may cancel to a degree of nearly 0, or to rounding noise, and what is divided by it would drown all
+# else. So a degree is at least this part of the sum of the absolute values.
+MIN_PART_OF_ABSOLUTE = 0.01
 
 
 class TriadicAffinity(Affinity):
@@ -74,9 +75,7 @@ class TriadicAffinity(Affinity):
         cosines *= inverses[:, :, None] * inverses[:, None, :]
         if self.settings.cosine == "absolute":
             np.abs(cosines, out=cosines)
-        # A sum of signed cosines is the squared length of a sum of unit vectors: never below 0, but possibly noise.
-        totals = cosines.sum(axis=(1, 2))
-        totals[totals <= NEGLIGIBLE * neighbors.shape[1]] = 0.0
+        totals = np.maximum(cosines.sum(axis=(1, 2)), MIN_PART_OF_ABSOLUTE * np.abs(cosines).sum(axis=(1, 2)))
         fourth_roots = safe_inverse(totals**0.25)
         cosines *= fourth_roots[neighbors][:, :, None] * fourth_roots[neighbors][:, None, :]
         cosines *= (fourth_roots**2)[:, None, None]

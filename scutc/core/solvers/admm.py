@@ -10,7 +10,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from ..tensors import Pairs
 from .base import Iterations, Solution, SolverSettings
-from .column_form import ColumnForm, build, n_columns, polar, riemannian_gradient, solution, starting_columns
+from .column_form import (
+    ColumnForm,
+    build,
+    polar,
+    relative_gradient,
+    riemannian_gradient,
+    solution,
+    starting_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,32 +34,41 @@ MAX_INNER_STEPS = 50
 # A step along the gradient is accepted when it gains this part of what the gradient promises.
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-12
+# A relative gradient up to this counts as stationary.
+STATIONARY = 1e-2
 
 
 def solve_admm(
     affinities: Mapping[int, Affinity],
     settings: SolverSettings,
     *,
-    mu: float = 3.0,
+    mu: float | None = None,
     rho: float = 1.1,
-    mu_max: float = 100.0,
+    mu_max: float = 10.0,
     tol: float = 1e-3,
     inner_tol: float = 1e-2,
     max_iter: int = 200,
 ) -> Solution:
     """Algorithm 1, from the leading eigenvectors of L₂, with V₁ kept orthonormal. The best V₁ seen counts.
 
-    ``mu`` has to be above 2 w₄, twice the largest eigenvalue of w₄ L₄: below, the problem of V₂ has no minimum.
+    ``mu`` has to be above 2 w₄, twice the largest eigenvalue of w₄ L₄: below, the problem of V₂ has no minimum. It is 3
+    times the larger of 1 and w₄ if not given, and never falls. The paper's ``mu_max`` of 100 freezes V₁ farther
+    from a stationary point than 10 does.
     """
-    form = build(affinities, settings)
-    if 4 in form.tensors and mu <= 2 * form.weights[4]:
+    least = 2 * settings.weight(4) if 4 in affinities else 0.0
+    if mu is None:
+        mu = max(3.0, 1.5 * least)
+    if mu <= least:
         msg = (
-            f"mu={mu!r} is not above {2 * form.weights[4]:g}, twice the largest eigenvalue of the weighted order 4: "
-            "the subproblem of V₂ would have no minimum. Start with a larger one."
+            f"solver_params: mu={mu!r} is not above {least:g}, twice the largest eigenvalue of the weighted order 4: "
+            "the problem of V₂ would have no minimum. Give a larger one, or leave it out."
         )
         raise ValueError(msg)
-    first = next(iter(affinities.values()))
-    start = starting_columns(affinities, form, n_columns(settings.n_clusters, first.geometry.n_cells))
+    if rho < 1:
+        msg = f"solver_params: rho={rho!r} is below 1, and mu would fall. Give 1 or more."
+        raise ValueError(msg)
+    form = build(affinities, settings)
+    start = starting_columns(affinities, form, settings.n_clusters)
     settings.report("alternating directions")
     columns, iterations = alternate(
         form, start, mu=mu, rho=rho, mu_max=mu_max, tol=tol, inner_tol=inner_tol, max_iter=max_iter, settings=settings
@@ -71,25 +88,35 @@ def alternate(
     max_iter: int,
     settings: SolverSettings,
 ) -> tuple[NDArray[np.float64], Iterations]:
-    """Steps on V₁, V₂ and the multiplier in turn, until V₁ and V₂ stay, and V₁*V₁ = V₂, to ``tol``."""
+    """Steps on V₁, V₂ and the multiplier in turn, until V₁ and V₂ stay, and V₁*V₁ = V₂, to ``tol``, relatively.
+
+    That is where the paper stops. As μ grows the steps shrink, so it may be no stationary point, and then it is not
+    called converged.
+    """
     problem = SplitProblem(form, columns.shape[0])
     lifted = problem.lift(columns)
     multiplier = np.zeros_like(lifted)
     history = [form.evaluate(columns)[0]]
     best, best_value = columns, history[0]
+    remedy = "raise max_iter in solver_params or use 'ascent'"
     for _ in settings.progress(range(max_iter)):
         new_columns = problem.update_columns(columns, lifted, multiplier, mu, inner_tol)
         new_lifted = problem.update_lifted(new_columns, lifted, multiplier, mu)
         gap = problem.lift(new_columns) - new_lifted
         multiplier = multiplier + mu * gap
-        change = max(_largest(new_columns - columns), _largest(new_lifted - lifted), _largest(gap))
+        change = max(
+            _largest(new_columns - columns) / _largest(new_columns),
+            max(_largest(new_lifted - lifted), _largest(gap)) / (_largest(new_lifted) or 1.0),
+        )
         columns, lifted, mu = new_columns, new_lifted, min(rho * mu, max(mu, mu_max))
         history.append(form.evaluate(columns)[0])
         if history[-1] > best_value:
             best, best_value = columns, history[-1]
         if change <= tol:
-            return best, Iterations(np.array(history), converged=True)
-    return best, Iterations(np.array(history), converged=False)
+            remedy = "it stopped moving before a stationary point, lower tol and rho in solver_params or use 'ascent'"
+            break
+    left = relative_gradient(best, form.evaluate(best)[1])
+    return best, Iterations(np.array(history), left, left <= STATIONARY, remedy)
 
 
 def _largest(values: NDArray[np.float64]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from .base import Iterations, Solution, SolverSettings
-from .column_form import ColumnForm, build, n_columns, polar, riemannian_gradient, solution, starting_columns
+from .column_form import ColumnForm, build, polar, relative_gradient, solution, starting_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # The shift grows by this factor until the objective does not fall, and shrinks by it after each step.
 SHIFT_FACTOR = 2.0
-# With a shift so many times the gradient the columns do not move any more.
-MAX_SHIFT = 1e8
+# As parts of the gradient's length: the first shift tried, and one with which the columns do not move any more.
+FIRST_SHIFT, MAX_SHIFT = 1e-3, 1e8
 
 
 def solve_ascent(
@@ -28,7 +28,7 @@ def solve_ascent(
     settings: SolverSettings,
     *,
     max_iter: int = 1000,
-    tol: float = 1e-5,
+    tol: float = 1e-4,
     n_starts: int = 1,
 ) -> Solution:
     """Ascend from the leading eigenvectors of L₂, and from random rotations of them for further starts.
@@ -36,8 +36,7 @@ def solve_ascent(
     A stationary point is all that is promised: the model maximises a convex function. The best of the starts counts.
     """
     form = build(affinities, settings)
-    first = next(iter(affinities.values()))
-    start = starting_columns(affinities, form, n_columns(settings.n_clusters, first.geometry.n_cells))
+    start = starting_columns(affinities, form, settings.n_clusters)
     rng = np.random.default_rng(settings.seed)
     best: tuple[NDArray[np.float64], Iterations] | None = None
     for number in range(n_starts):
@@ -60,21 +59,30 @@ def ascend(
     """
     value, gradient = form.evaluate(columns)
     history = [value]
-    shift, converged = 0.0, False
+    shift, remedy = 0.0, "raise max_iter or tol in solver_params"
     for _ in settings.progress(range(max_iter)):
-        scale = linalg.norm(gradient)
-        if linalg.norm(riemannian_gradient(columns, gradient)) <= tol * scale:
-            converged = True
+        if relative_gradient(columns, gradient) <= tol:
             break
-        while True:
-            candidate = polar(gradient + shift * columns)
-            new_value, new_gradient = form.evaluate(candidate)
-            if new_value >= value:
-                break
-            shift = max(shift * SHIFT_FACTOR, 1e-3 * scale)
-            if shift > MAX_SHIFT * scale:
-                return columns, Iterations(np.array(history), converged=False)
-        columns, value, gradient = candidate, new_value, new_gradient
+        step = _ascending_step(form, columns, value, gradient, shift)
+        if step is None:
+            remedy = "the objective rises no more in double precision, raise tol in solver_params"
+            break
+        columns, value, gradient, shift = step
         history.append(value)
         shift /= SHIFT_FACTOR
-    return columns, Iterations(np.array(history), converged)
+    left = relative_gradient(columns, gradient)
+    return columns, Iterations(np.array(history), left, left <= tol, remedy)
+
+
+def _ascending_step(
+    form: ColumnForm, columns: NDArray[np.float64], value: float, gradient: NDArray[np.float64], shift: float
+) -> tuple[NDArray[np.float64], float, NDArray[np.float64], float] | None:
+    """The next columns, their value, gradient and shift, where the objective does not fall; or ``None``."""
+    scale = linalg.norm(gradient)
+    while shift <= MAX_SHIFT * scale:
+        candidate = polar(gradient + shift * columns)
+        new_value, new_gradient = form.evaluate(candidate)
+        if new_value >= value:
+            return candidate, new_value, new_gradient, shift
+        shift = max(shift * SHIFT_FACTOR, FIRST_SHIFT * scale)
+    return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..assignment import leading_directions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -41,7 +43,11 @@ class Iterations:
 
     objective: NDArray[np.float64]
     """Objective at the start and after each iteration."""
+    relative_gradient: float
+    """Length of the part of the gradient along which the answer could still move, next to the whole gradient's."""
     converged: bool
+    remedy: str = ""
+    """What to do if it did not converge."""
 
     @property
     def n_iter(self) -> int:
@@ -68,3 +74,11 @@ class Solution:
     def embedding(self) -> NDArray[np.float64]:
         """The embedding that knows of all orders."""
         return self.embeddings[self.orders]
+
+    def points(self, orders: tuple[int, ...], n_clusters: int) -> NDArray[np.float64]:
+        """Where so many clusters are sought, by some of the orders.
+
+        Columns of a solver that iterates are alike in length and belong together: all of them.
+        """
+        embedding = self.embeddings[orders]
+        return leading_directions(embedding, n_clusters) if self.iterations is None else embedding

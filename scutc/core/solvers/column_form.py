@@ -10,7 +10,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from ..affinities import Affinity, PairwiseAffinity
-from ..fusion import decompose
+from ..fusion import decompose, fix_signs
 from ..normalization import root_degrees
 from .base import Iterations, Solution, SolverSettings
 
@@ -58,16 +58,11 @@ def starting_columns(affinities: Mapping[int, Affinity], form: ColumnForm, n_col
     pairwise = PairwiseAffinity(some.geometry, some.settings).contract()
     trivial = root_degrees(pairwise)
     spectrum = decompose(pairwise, n_columns - 1)
-    columns = np.column_stack([trivial / linalg.norm(trivial), spectrum.vectors])
+    columns = fix_signs(np.column_stack([trivial / linalg.norm(trivial), spectrum.vectors]))
     if 3 in form.tensors:
         columns = columns * np.where(form.tensors[3].evaluate(columns)[0] < 0, -1.0, 1.0)
     # Polished, since eigenvectors of an iterative solver are orthonormal to its tolerance only.
     return polar(columns)
-
-
-def n_columns(n_clusters: int, n_cells: int) -> int:
-    """As many columns as clusters, but two of them for a picture."""
-    return min(max(2, n_clusters), n_cells)
 
 
 def polar(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,21 +77,30 @@ def riemannian_gradient(columns: NDArray[np.float64], gradient: NDArray[np.float
     return gradient - columns @ (product + product.T) / 2
 
 
+def relative_gradient(columns: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
+    """How far from stationary columns are: 0 where they cannot move uphill."""
+    return float(linalg.norm(riemannian_gradient(columns, gradient)) / (linalg.norm(gradient) or 1.0))
+
+
 def solution(form: ColumnForm, columns: NDArray[np.float64], iterations: Iterations, name: str) -> Solution:
     """Columns by what they are worth, largest first; a warning where the solver did not converge."""
     if not iterations.converged:
         msg = (
-            f"solver={name!r} did not converge in {iterations.n_iter} iterations: raise max_iter or tol "
-            "in solver_params. The best columns seen are returned."
+            f"solver={name!r} did not converge in {iterations.n_iter} iterations (relative gradient "
+            f"{iterations.relative_gradient:.1e}): {iterations.remedy}. The best columns seen are returned."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        warnings.warn(msg, ConvergenceWarning, stacklevel=4)  # where fit was called
+    if 3 not in form.tensors:  # even orders do not see signs
+        columns = fix_signs(columns)
     terms = form.terms(columns)
     totals = np.sum(list(terms.values()), axis=0)
     ranking = np.argsort(-totals, kind="stable")
     orders = tuple(form.tensors)
+    # A picture needs two columns, also of one cluster.
+    embedding = np.pad(columns[:, ranking], ((0, 0), (0, max(0, 2 - columns.shape[1]))))
     return Solution(
         orders=orders,
-        embeddings={orders: columns[:, ranking]},
+        embeddings={orders: embedding},
         spectrum=totals[ranking],
         order_spectra={order: values[ranking] for order, values in terms.items()},
         iterations=iterations,
