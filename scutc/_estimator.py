@@ -85,7 +85,8 @@ class UTC(ClusterMixin, BaseEstimator):
         cost grows with the fourth power of ``n_neighbors``.
     solver_params
         Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``,
-        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε), ``inner_tol``, ``max_iter``.
+        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε, the latter relative to the largest entry), ``inner_tol``,
+        ``max_iter``.
     random_state
         Seed for the samples of anchors and pairs and for the starts of the mixtures.
     n_jobs

@@ -111,7 +111,8 @@ def utc(
         are for comparison: slower, with a cost that grows with the fourth power of ``n_neighbors``.
     solver_params
         Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``,
-        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε), ``inner_tol``, ``max_iter``.
+        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε, the latter relative to the largest entry), ``inner_tol``,
+        ``max_iter``.
     key_added
         Key under which the results are written.
     random_state
