@@ -30,10 +30,17 @@ def refused_by_correlation(estimator: UTC) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [UTC(), UTC(metric="euclidean"), UTC(3, metric="euclidean", orders=(3,))],
+    [
+        UTC(),
+        UTC(metric="euclidean"),
+        UTC(3, metric="euclidean", orders=(3,)),
+        UTC(3, metric="euclidean", solver="ascent"),
+    ],
     expected_failed_checks=refused_by_correlation,
 )
-def test_scikit_learn_contract(estimator, check):
+def test_scikit_learn_contract(estimator, check, monkeypatch):
+    # The contract does not ask for the best labels, and most of the time goes to the mixtures' starts.
+    monkeypatch.setattr("scutc.core.assignment.MAX_STARTS", 1)
     check(estimator)
 
 
