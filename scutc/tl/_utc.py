@@ -155,7 +155,7 @@ def utc(
     # scanpy takes seconds to import, and whoever calls this has it already.
     from scanpy import logging as logg
     from scanpy import settings
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
 
     start = logg.info("computing uniform tensor clustering")
     check_adata(adata)
