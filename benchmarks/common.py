@@ -16,6 +16,9 @@ import scanpy as sc
 
 import scutc
 from scutc.baselines import CAN, CAVE, IPS2, PPS, SpectralClustering
+from scutc.core.affinities import AFFINITIES, AffinitySettings
+from scutc.core.geometry import compute_geometry
+from scutc.core.solvers.column_form import ColumnForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +50,16 @@ def prepare(adata: AnnData) -> AnnData:
         sc.pp.highly_variable_genes(adata, n_top_genes=2000, flavor="seurat")
         adata = adata[:, adata.var["highly_variable"]].copy()
     return adata
+
+
+def column_form(
+    X: Any, affinity: str = "indecomposable", *, n_neighbors: int = 15, sharpness: float = 3.0
+) -> tuple[ColumnForm, dict[int, Any]]:
+    """The objective of the paper's model with scutc's defaults, and the affinities that it is made of."""
+    settings = AffinitySettings(n_neighbors, sharpness=sharpness, seed=0)
+    geometry = compute_geometry(X, "correlation", None)
+    affinities = {order: kind(geometry, settings) for order, kind in AFFINITIES[affinity].items()}
+    return ColumnForm({order: each.tensor() for order, each in affinities.items()}), affinities
 
 
 def measure(adata: AnnData, cluster: Callable[[AnnData], Any]) -> dict[str, float]:

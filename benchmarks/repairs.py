@@ -11,35 +11,28 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from common import RESULTS, circumstances
+from common import RESULTS, circumstances, column_form
 from scipy import linalg
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from scutc import UTC
-from scutc.core.affinities import AFFINITIES, AffinitySettings
-from scutc.core.geometry import compute_geometry
 from scutc.core.normalization import normalize
 from scutc.core.solvers.admm import SplitProblem
 from scutc.core.solvers.ascent import ascend
 from scutc.core.solvers.base import SolverSettings
-from scutc.core.solvers.column_form import ColumnForm, starting_columns
+from scutc.core.solvers.column_form import starting_columns
 from scutc.datasets import syndata1, syndata2
 from scutc.metrics import clustering_accuracy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from scutc.core.solvers.column_form import ColumnForm
+
 N_FEATURES = 200
 N_CLUSTERS = 3
-
-
-def build(X: Any, sharpness: float = 3.0) -> tuple[ColumnForm, dict[int, Any]]:
-    settings = AffinitySettings(15, sharpness=sharpness, seed=0)
-    geometry = compute_geometry(X, "correlation", None)
-    affinities = {order: kind(geometry, settings) for order, kind in AFFINITIES["indecomposable"].items()}
-    return ColumnForm({order: affinity.tensor() for order, affinity in affinities.items()}), affinities
 
 
 def zero_start(form: ColumnForm, start: NDArray[np.float64]) -> str:
@@ -80,7 +73,7 @@ def not_convex(form: ColumnForm, start: NDArray[np.float64]) -> str:
 def flat_affinity(X: Any) -> str:
     spreads = []
     for sharpness in (1e-6, 3.0):
-        _, affinities = build(X, sharpness)
+        _, affinities = column_form(X, sharpness=sharpness)
         contracted = affinities[4].contract()
         off = contracted[~np.eye(len(contracted), dtype=bool)]
         spreads.append(off.max() / off.min() - 1)
@@ -135,10 +128,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     adata = syndata2(N_FEATURES)
     with threadpool_limits(1):
-        form, affinities = build(adata.X)
+        form, affinities = column_form(adata.X)
         start = starting_columns(affinities, form, N_CLUSTERS)
         # The dense eigensolver of the penalty's test wants fewer pairs.
-        small, _ = build(adata.X[::5])
+        small, _ = column_form(adata.X[::5])
         rows = [
             ("start at 0", zero_start(form, start)),
             ("plus sign in a minimisation", ascending_sign(form, start)),

@@ -21,16 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, circumstances, markdown, prepare
+from common import RESULTS, circumstances, column_form, markdown, prepare
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 import scutc
-from scutc.core.affinities import AFFINITIES, AffinitySettings
-from scutc.core.geometry import compute_geometry
+from scutc.core.affinities import AFFINITIES
 from scutc.core.solvers import SOLVERS
-from scutc.core.solvers.column_form import ColumnForm, polar, starting_columns
+from scutc.core.solvers.column_form import polar, starting_columns
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -38,14 +37,6 @@ if TYPE_CHECKING:
 MAX_CELLS = 300
 ITERATING = [solver for solver in SOLVERS if solver != "spectral"]
 GRADIENT = {"n_cells": 1000, "n_neighbors": 10, "n_columns": 5}
-
-
-def column_form(X: Any, affinity: str, n_neighbors: int = 15) -> tuple[ColumnForm, dict[int, Any]]:
-    """The objective of scutc's defaults, to value what the spectral solver finds."""
-    settings = AffinitySettings(n_neighbors, sharpness=3.0, seed=0)
-    geometry = compute_geometry(X, "correlation", None)
-    affinities = {order: kind(geometry, settings) for order, kind in AFFINITIES[affinity].items()}
-    return ColumnForm({order: each.tensor() for order, each in affinities.items()}), affinities
 
 
 def run(name: str, adata: AnnData, affinity: str) -> list[dict[str, Any]]:
@@ -83,7 +74,7 @@ def gradient_cost() -> dict[str, float]:
     n_cells, n_neighbors, n_columns = GRADIENT.values()
     X = np.random.default_rng(0).random((n_cells, 50))
     before = time.perf_counter()
-    form, _ = column_form(X, "indecomposable", n_neighbors)
+    form, _ = column_form(X, n_neighbors=n_neighbors)
     columns = polar(np.random.default_rng(1).standard_normal((n_cells, n_columns)))
     built = time.perf_counter()
     form.evaluate(columns)

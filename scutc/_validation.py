@@ -11,8 +11,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .core.geometry import METRICS
-
 
 def is_integer(value: Any) -> bool:
     """Whether it is a whole number by type, and no truth value."""
@@ -97,7 +95,6 @@ def check_finite(X: Any) -> None:
 
 def usable_metric(metric: str, n_features: int) -> str:
     """The metric, or the Euclidean one with a warning where there is but one feature."""
-    check_choice("metric", metric, METRICS)
     if metric == "correlation" and n_features == 1:
         msg = "A single feature has no correlation: using metric='euclidean'."
         warnings.warn(msg, UserWarning, stacklevel=3)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from scutc.core.assignment import consensus, leading_directions, number_by_size, partition
+from scutc.core.assignment import consensus, number_by_size, partition
+from scutc.core.fusion import leading_directions
 
 
 def test_labels_are_numbered_by_size_ties_by_first_cell():

@@ -29,19 +29,6 @@ CELLS_IN_ALL_STARTS = 20_000
 TIE_BREAK = 1e-6
 
 
-def leading_directions(embedding: NDArray[np.float64], n_clusters: int) -> NDArray[np.float64]:
-    """The columns of an embedding, whose lengths fall, in which so many clusters are sought.
-
-    In theory k clusters need k − 1 directions; one more, in case that one is spent on something else, measured best.
-    Two clusters do without it where the second direction is as strong as the third: a cut between equals is arbitrary.
-    That is for groups such as crossing lines, which need it; on pairs of classes of real data it cost 0.02 in mean ARI.
-    """
-    if n_clusters == 2:
-        first, second, third = np.linalg.norm(embedding[:, :3], axis=0)
-        return embedding[:, : 1 if first - second > second - third else 2]
-    return embedding[:, :n_clusters]
-
-
 def partition(points: NDArray[np.float64], n_clusters: int, seed: int, n_starts: int | None = None) -> NDArray[np.intp]:
     """Labels from a Gaussian mixture whose components share one covariance.
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from ..normalization import normalize, root_degrees, safe_inverse
 from ..tensors import KhatriRaoSquare, KroneckerSquare
 from .base import Affinity
+from .neighborhoods import scatter_rows
 from .pairwise import PairwiseAffinity
 
 
@@ -45,8 +46,7 @@ class DecomposableTetradicAffinity(DecomposableAffinity):
     def contract(self) -> Any:
         """A₄[i,j] = Σ T₄[i,j,k,l] / t_kl over the pairs (k, l) of near neighbours, t_kl the product of degrees."""
         neighbors = self.geometry.nearest_neighbors(self.settings.n_neighbors)
-        cells = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
-        near = sparse.csr_array((np.ones(neighbors.size), (cells, neighbors.ravel())), shape=(len(neighbors),) * 2)
+        near = scatter_rows(neighbors, np.ones(neighbors.shape), len(neighbors))
         steps = self.steps()
         return steps @ near.maximum(near.T) @ steps.T
 

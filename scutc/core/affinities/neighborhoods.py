@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def scatter_rows(columns: NDArray[np.intp], values: NDArray[np.float64], n_columns: int) -> Any:
+    """A sparse matrix that has, in each row, these values in these columns."""
+    rows = np.repeat(np.arange(len(columns)), columns.shape[1])
+    return sparse.csr_array((values.ravel(), (rows, columns.ravel())), shape=(len(columns), n_columns))
+
+
 class Neighborhoods:
     """The neighbourhood of a cell is the cell itself and its nearest neighbours."""
 
@@ -42,10 +48,7 @@ class Neighborhoods:
     def shared_pairs(self) -> Any:
         """A sparse matrix of pairs with an entry wherever two pairs of cells lie in one neighbourhood."""
         positions = self.positions(self.members[:, :, None], self.members[:, None, :]).reshape(len(self.members), -1)
-        cells = np.repeat(np.arange(len(positions)), positions.shape[1])
-        occurs = sparse.csr_array(
-            (np.ones(positions.size), (cells, positions.ravel())), shape=(len(positions), len(self._codes))
-        )
+        occurs = scatter_rows(positions, np.ones(positions.shape), len(self._codes))
         # Half the memory of the 64-bit indices that scipy would carry over from the positions.
         occurs.indices, occurs.indptr = occurs.indices.astype(np.int32), occurs.indptr.astype(np.int32)
         return (occurs.T.tocsr() @ occurs).tocsr()

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from ..normalization import normalize
 from ..tensors import PairTensor
 from .base import Affinity
+from .neighborhoods import scatter_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,14 +38,12 @@ class PairwiseAffinity(Affinity):
 
     def contract(self) -> Any:
         """S₂ itself, which already speaks of pairs."""
-        n_cells = self.geometry.n_cells
         n_neighbors = math.ceil(NEIGHBORS_PER_PERPLEXITY * self.perplexity)
         neighbors = self.geometry.nearest_neighbors(n_neighbors)
         probabilities = _entropic_rows(
             np.take_along_axis(self.geometry.squared_distances, neighbors, axis=1), self.perplexity
         )
-        cells = np.repeat(np.arange(n_cells), neighbors.shape[1])
-        one_way = sparse.csr_array((probabilities.ravel(), (cells, neighbors.ravel())), shape=(n_cells, n_cells))
+        one_way = scatter_rows(neighbors, probabilities, self.geometry.n_cells)
         return (one_way + one_way.T) / 2
 
     def tensor(self) -> PairTensor:

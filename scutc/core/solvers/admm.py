@@ -96,8 +96,9 @@ def alternate(
     problem = SplitProblem(form, columns.shape[0])
     lifted = problem.lift(columns)
     multiplier = np.zeros_like(lifted)
-    history = [form.evaluate(columns)[0]]
-    best, best_value = columns, history[0]
+    value, gradient = form.evaluate(columns)
+    history = [value]
+    best, best_gradient = columns, gradient
     remedy = "raise max_iter in solver_params or use 'ascent'"
     for _ in settings.progress(range(max_iter)):
         new_columns = problem.update_columns(columns, lifted, multiplier, mu, inner_tol)
@@ -109,13 +110,14 @@ def alternate(
             max(_largest(new_lifted - lifted), _largest(gap)) / (_largest(new_lifted) or 1.0),
         )
         columns, lifted, mu = new_columns, new_lifted, min(rho * mu, max(mu, mu_max))
-        history.append(form.evaluate(columns)[0])
-        if history[-1] > best_value:
-            best, best_value = columns, history[-1]
+        value, gradient = form.evaluate(columns)
+        if value > max(history):
+            best, best_gradient = columns, gradient
+        history.append(value)
         if change <= tol:
             remedy = "it stopped moving before a stationary point, lower tol and rho in solver_params or use 'ascent'"
             break
-    left = relative_gradient(best, form.evaluate(best)[1])
+    left = relative_gradient(best, best_gradient)
     return best, Iterations(np.array(history), left, left <= STATIONARY, remedy)
 
 
@@ -169,16 +171,14 @@ class SplitProblem:
         gap = self.lift(columns) - lifted
         value = float(np.sum(multiplier * gap) + mu / 2 * np.sum(gap**2))
         gradient = self._pairs.lift_gradient(columns, multiplier + mu * gap)
-        for order, unfolding in self._unfoldings.items():
-            weight = self._weights[order]
-            if order == 2:
-                images = unfolding @ columns
-                value -= weight * float(np.sum(columns * images))
-                gradient -= 2 * weight * images
-            if order == 3:
-                images = unfolding.T @ lifted
-                value -= weight * float(np.sum(columns * images))
-                gradient -= weight * images
+        if 2 in self._unfoldings:
+            images = self._weights[2] * (self._unfoldings[2] @ columns)
+            value -= float(np.sum(columns * images))
+            gradient -= 2 * images
+        if 3 in self._unfoldings:
+            images = self._weights[3] * (self._unfoldings[3].T @ lifted)
+            value -= float(np.sum(columns * images))
+            gradient -= images
         return value, gradient
 
     def update_columns(

@@ -38,15 +38,13 @@ def solve_ascent(
     form = build(affinities, settings)
     start = starting_columns(affinities, form, settings.n_clusters)
     rng = np.random.default_rng(settings.seed)
-    best: tuple[NDArray[np.float64], Iterations] | None = None
+    runs = []
     for number in range(n_starts):
         if number:
             start = start @ linalg.qr(rng.standard_normal((start.shape[1],) * 2))[0]
         settings.report(f"ascent from start {number + 1} of {n_starts}")
-        columns, iterations = ascend(form, start, max_iter=max_iter, tol=tol, settings=settings)
-        if best is None or iterations.objective[-1] > best[1].objective[-1]:
-            best = columns, iterations
-    assert best is not None
+        runs.append(ascend(form, start, max_iter=max_iter, tol=tol, settings=settings))
+    best = max(runs, key=lambda run: run[1].objective[-1])
     return solution(form, *best, "ascent")
 
 

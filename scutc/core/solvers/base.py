@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..assignment import leading_directions
+from ..fusion import leading_directions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
