@@ -87,9 +87,9 @@ def syndata2(
     orthogonal and that the dimension grows from 10 to 10 000, but not how. Here:
 
     - The first 10 features are signal, split among the groups: 4, 3 and 3 of them for three groups. In the features of
-      its own group a sample is drawn from N(``mean``, ``sd``²), in those of the others it is exactly 0, so that
-      samples of different groups are orthogonal.
-    - Every further feature is noise: N(0, ``sd``²) for all samples, whatever their group.
+      its own group a sample is drawn from N(mean, sd²), in those of the others it is exactly 0, so that samples of
+      different groups are orthogonal.
+    - Every further feature is noise: N(0, sd²) for all samples, whatever their group.
 
     The squared distance between two groups' centres stays at about 27, while that between two samples of one group
     grows by 0.5 with every feature, to about 5000 with a standard deviation of 70 at 10 000 features.
