@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import scutc
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
@@ -40,7 +42,7 @@ templates_path = ["_templates"]
 html_theme = "sphinx_book_theme"
 html_title = "scutc"
 html_static_path = ["_static"]
-html_theme_options = {"show_toc_level": 2}
+html_theme_options = {"show_toc_level": 2, "navbar_persistent": []}
 
 nb_execution_mode = "off"  # the notebooks have their outputs, and the tests run them
 myst_heading_anchors = 3
@@ -50,7 +52,6 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
 napoleon_use_rtype = False
 # Ours are sentences, and lists of the fields that are written, not names and types.
 napoleon_custom_sections = ["Returns"]
@@ -60,20 +61,23 @@ def api_page() -> str:
     """Everything public, module by module, as ``__all__`` says."""
     public = {name: getattr(scutc, name) for name in scutc.__all__}
     modules = {name: value for name, value in public.items() if inspect.ismodule(value)}
-    objects = [name for name in public if name not in modules]
-    first = ["tl", "pl"]
-    order = [name for name in first if name in modules] + [name for name in modules if name not in first]
-    parts = ["# API", "Generated from the public modules: what is not here may change without notice."]
-    for name in order:
-        doc = inspect.getdoc(modules[name]) or ""
-        parts += [f"## `scutc.{name}`", doc.partition("\n\n")[0], _table(f"scutc.{name}", modules[name].__all__)]
-    parts += ["## Estimator", "The same clustering on arrays, without AnnData.", _table("scutc", objects)]
-    return "\n\n".join(parts) + "\n"
+    estimators = [name for name in public if name not in modules]
+    sections = {f"`scutc.{name}`": _section(f"scutc.{name}", value) for name, value in modules.items()}
+    sections["Estimator"] = "The same clustering on arrays, without AnnData.\n\n" + _table("scutc", estimators)
+    # What most users want comes first.
+    titles = sorted(sections, key=lambda title: title not in {"`scutc.tl`", "`scutc.pl`", "Estimator"})
+    titles.sort(key="`scutc.tl`".__ne__)
+    page = "# API\n\nGenerated from the public modules: what is not here may change without notice.\n"
+    return page + "".join(f"\n## {title}\n\n{sections[title]}" for title in titles)
+
+
+def _section(name: str, module: ModuleType) -> str:
+    return (inspect.getdoc(module) or "").partition("\n\n")[0] + "\n\n" + _table(name, module.__all__)
 
 
 def _table(module: str, names: list[str]) -> str:
-    lines = [".. autosummary::", "   :toctree: api", "   :nosignatures:", "", *(f"   {module}.{name}" for name in names)]
-    return "\n".join(["```{eval-rst}", *lines, "```"])
+    rows = "".join(f"   {module}.{name}\n" for name in names)
+    return f"```{{eval-rst}}\n.. autosummary::\n   :toctree: api\n   :nosignatures:\n\n{rows}```\n"
 
 
 def _write_pages(app: Sphinx, config: Config) -> None:

@@ -104,8 +104,10 @@ class UTC(ClusterMixin, BaseEstimator):
         The fused embedding, samples × max(2, ``n_clusters_``).
     n_clusters_
         Number of clusters.
-    n_clusters_candidates_, n_clusters_scores_
-        What was tried where the number of clusters was estimated, and the scores; else ``None``.
+    n_clusters_candidates_
+        The numbers of clusters that were tried where it was estimated; else ``None``.
+    n_clusters_scores_
+        Their scores; else ``None``.
     spectrum_
         Eigenvalues of the fused operator, at most 1, largest first. For ``"ascent"`` and ``"admm"`` what each column
         adds to the objective.
@@ -132,6 +134,7 @@ class UTC(ClusterMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.datasets import make_blobs
     >>> from scutc import UTC
     >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
@@ -190,6 +193,19 @@ class UTC(ClusterMixin, BaseEstimator):
             Samples × features, dense or sparse (CSR or CSC); never densified.
         y
             Ignored.
+
+        Returns
+        -------
+        The estimator itself, fitted.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> from sklearn.datasets import make_blobs
+        >>> from scutc import UTC
+        >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
+        >>> UTC(n_clusters=3).fit(csr_array(X)).n_clusters_
+        3
         """
         orders = self._check_parameters()
         X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
@@ -256,6 +272,18 @@ class UTC(ClusterMixin, BaseEstimator):
             Samples × features, dense or sparse.
         y
             Ignored.
+
+        Returns
+        -------
+        ``embedding_``, samples × max(2, number of clusters).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from scutc import UTC
+        >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
+        >>> UTC(n_clusters=3).fit_transform(X).shape
+        (60, 3)
         """
         return self.fit(X).embedding_
 
@@ -271,8 +299,13 @@ class UTC(ClusterMixin, BaseEstimator):
             Number of clusters, at most the number of samples. Best well below 32, or below the number that was fitted:
             no more directions of the embedding are kept.
 
+        Returns
+        -------
+        The labels, and a dictionary from orders to the adjusted Rand index.
+
         Examples
         --------
+        >>> import numpy as np
         >>> from sklearn.datasets import make_blobs
         >>> from scutc import UTC
         >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)

@@ -65,6 +65,18 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
             Samples × features, dense or sparse (CSR or CSC); never densified.
         y
             Ignored.
+
+        Returns
+        -------
+        The estimator itself, fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from scutc.baselines import SpectralClustering
+        >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
+        >>> SpectralClustering(3).fit(X).labels_.shape
+        (60,)
         """
         self._check_parameters()
         X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from PIL import Image
+
+import scutc
+
+ROOT = Path(__file__).parent.parent
+MODULES = {name: value for name in scutc.__all__ if inspect.ismodule(value := getattr(scutc, name))}
+
+
+def public_objects() -> dict[str, object]:
+    """Everything in ``__all__`` but modules, by its public name."""
+    objects = {f"scutc.{name}": getattr(scutc, name) for name in scutc.__all__ if name not in MODULES}
+    for module, value in MODULES.items():
+        objects |= {f"scutc.{module}.{name}": getattr(value, name) for name in value.__all__}
+    return objects
+
+
+def public_methods() -> dict[str, object]:
+    """Public methods of public classes, except those that come from elsewhere."""
+    return {
+        f"{name}.{method}": function
+        for name, value in public_objects().items()
+        if inspect.isclass(value)
+        for method, function in inspect.getmembers(value, inspect.isfunction)
+        if not method.startswith("_") and function.__module__.startswith("scutc")
+    }
+
+
+DOCUMENTED = public_objects() | public_methods()
+
+
+def sections(doc: str) -> dict[str, str]:
+    """The text of each section of a numpydoc docstring, by its title."""
+    parts = re.split(r"^([A-Z][A-Za-z ]*)\n-{3,}$", doc, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def faults(value: object) -> list[str]:
+    """What a docstring lacks."""
+    doc = inspect.getdoc(value) or ""
+    found = sections(doc)
+    in_signature = [name for name in inspect.signature(value).parameters if name != "self"]
+    described = re.findall(r"^(\w+)$", found.get("Parameters", ""), flags=re.MULTILINE)
+    result = []
+    if not re.match(r"\S.*[.:]$", doc.partition("\n")[0]):
+        result.append("no summary in its first line")
+    if described != in_signature:
+        result.append(f"parameters {described} are described, the signature has {in_signature}")
+    if ">>> " not in found.get("Examples", ""):
+        result.append("no example")
+    return result
+
+
+def good(first, *, second=1):
+    """Has everything.
+
+    Parameters
+    ----------
+    first
+        Described.
+    second
+        Described, in the order of the signature.
+
+    Examples
+    --------
+    >>> 1 + 1
+    2
+    """
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_docstring_describes_all_parameters_and_has_an_example(name):
+    assert faults(DOCUMENTED[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("there", "instead"),
+    [
+        ("Has everything.", ""),
+        ("second\n", "third\n"),
+        ("    first\n        Described.\n", ""),
+        ("Examples", "Notes"),
+        (">>> ", ""),
+        ("Parameters\n    ---", "Parameters"),
+    ],
+)
+def test_incomplete_docstrings_are_found(there, instead):
+    assert faults(good) == []
+
+    def bad(first, *, second=1): ...
+
+    bad.__doc__ = good.__doc__.replace(there, instead)
+    assert faults(bad) != []
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_examples_run_without_names_of_the_module(name):
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(DOCUMENTED[name]), {}, name, None, None)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=(report := []).append)
+    plt.close("all")
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)
+
+
+def test_functions_and_methods_are_found():
+    assert {"scutc.UTC", "scutc.tl.utc", "scutc.UTC.cut", "scutc.baselines.CAN.fit"} <= DOCUMENTED.keys()
+
+
+def test_modules_name_all_that_is_theirs():
+    """A public function that is not in ``__all__`` would be on no page."""
+    for module, value in MODULES.items():
+        own = {
+            name
+            for name, member in vars(value).items()
+            if not name.startswith("_")
+            and (inspect.isfunction(member) or inspect.isclass(member))
+            and member.__module__.startswith(f"scutc.{module}")
+        }
+        assert own <= set(value.__all__)
+
+
+def listed(page: str) -> set[str]:
+    return set(re.findall(r"^ +(scutc\.[\w.]+)$", page, flags=re.MULTILINE))
+
+
+def test_api_page_lists_everything_public(monkeypatch):
+    api_page = runpy.run_path(str(ROOT / "docs" / "conf.py"))["api_page"]
+    assert listed(api_page()) == public_objects().keys()
+    monkeypatch.setattr(scutc.tl, "__all__", [*scutc.tl.__all__, "another"])
+    assert "scutc.tl.another" in listed(api_page())
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md"])
+def test_code_of_the_page_runs(page):
+    namespace: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    for code in blocks:
+        exec(code, namespace)
+    plt.close("all")
+
+
+def test_picture_was_made_by_the_code_in_the_readme():
+    code, picture = runpy.run_path(str(ROOT / "docs" / "make_readme_picture.py"))["read_example"]()
+    hint = "Run python docs/make_readme_picture.py."
+    assert Image.open(picture).text["Source"] == code, hint
+    assert f"]({picture.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?![a-z]+:|#)([^)\s#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_versions_agree():
+    citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert citation is not None
+    assert citation[1] == scutc.__version__
