@@ -64,9 +64,8 @@ def api_page() -> str:
     estimators = [name for name in public if name not in modules]
     sections = {f"`scutc.{name}`": _section(f"scutc.{name}", value) for name, value in modules.items()}
     sections["Estimator"] = "The same clustering on arrays, without AnnData.\n\n" + _table("scutc", estimators)
-    # What most users want comes first.
-    titles = sorted(sections, key=lambda title: title not in {"`scutc.tl`", "`scutc.pl`", "Estimator"})
-    titles.sort(key="`scutc.tl`".__ne__)
+    first = [title for title in ("`scutc.tl`", "`scutc.pl`", "Estimator") if title in sections]
+    titles = [*first, *(title for title in sections if title not in first)]
     page = "# API\n\nGenerated from the public modules: what is not here may change without notice.\n"
     return page + "".join(f"\n## {title}\n\n{sections[title]}" for title in titles)
 
@@ -118,6 +117,8 @@ def _mend_links(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def _link(target: str, folder: Path, new_folder: Path) -> str:
     path = (folder / target).resolve()
+    if not path.exists():  # no link to a file: in code, table[key](argument) looks like one
+        return target
     if path in SHOWN_BY:
         path = SHOWN_BY[path]
     elif path.parent in COPIES:
