@@ -26,6 +26,7 @@ def run_tutorial(path: Path, folder: str) -> Any:
         kernel_name="python3",
         timeout=SECONDS,
         record_timing=False,
+        coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": folder}},
     )
