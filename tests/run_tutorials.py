@@ -15,7 +15,7 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent.parent / "tutorials"
-SECONDS = 120
+SECONDS_PER_CELL = 300
 
 
 def run_tutorial(path: Path, folder: str) -> Any:
@@ -24,7 +24,7 @@ def run_tutorial(path: Path, folder: str) -> Any:
     client = NotebookClient(
         notebook,
         kernel_name="python3",
-        timeout=SECONDS,
+        timeout=SECONDS_PER_CELL,
         record_timing=False,
         coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],

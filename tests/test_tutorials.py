@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
 import pytest
-from run_tutorials import FOLDER, run_tutorial
 
 import scutc
+from run_tutorials import FOLDER, run_tutorial
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -83,4 +84,4 @@ def test_tutorial_has_one_title_and_no_jumps_between_headings(path):
     levels = [len(marks) for marks in re.findall(r"(?m)^(#+) ", prose)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
