@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from anndata import AnnData, ImplicitModificationWarning
-from scipy import sparse
+
+from .core.blocks import in_memory, is_backed, is_dask, select_genes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 def check_adata(adata: Any) -> None:
-    """Raise unless this is an AnnData in memory."""
+    """Raise unless this is an AnnData."""
     if not isinstance(adata, AnnData):
         msg = f"adata is a {type(adata).__name__}, not an AnnData. For plain arrays use scutc.UTC."
         raise TypeError(msg)
-    if adata.isbacked:
-        msg = "adata is backed by a file. Load it first: adata = adata.to_memory()."
-        raise NotImplementedError(msg)
 
 
 def check_key(key: Any) -> None:
@@ -40,7 +38,7 @@ def read_matrix(
     use_rep: str | None = None,
     mask_var: str | NDArray[np.bool_] | None = None,
 ) -> tuple[Any, NDArray[np.bool_] | None]:
-    """The matrix that the selectors choose, dense or sparse, ``adata.X`` by default, and the mask of its genes."""
+    """The matrix that the selectors choose, in memory or not, ``adata.X`` by default, and the mask of its genes."""
     selectors = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     chosen = [f"{name}={value!r}" for name, value in selectors.items() if value is not None]
     if len(chosen) > 1:
@@ -64,7 +62,7 @@ def read_matrix(
     if mask_var is None:
         return matrix, None
     mask = _resolve_mask(adata.raw.var, mask_var, "adata.raw.var") if use_raw else _resolve_mask(adata.var, mask_var)
-    return matrix[:, mask], mask
+    return select_genes(matrix, np.flatnonzero(mask)), mask
 
 
 def read_obs(adata: AnnData, column: str, name: str, hint: str = "") -> pd.Series:
@@ -84,6 +82,40 @@ def read_result(adata: AnnData, key: str) -> Mapping[str, Any]:
         )
         raise KeyError(msg)
     return results[key]
+
+
+def clusterings(key: str, result: Mapping[str, Any]) -> list[str]:
+    """The columns of ``adata.obs`` that a result has: one, or one for each number of clusters."""
+    numbers = result["n_clusters"]
+    return [f"{key}_{number}" for number in numbers] if np.ndim(numbers) else [key]
+
+
+def choose_clustering(key: str, result: Mapping[str, Any], labels: str | None) -> str:
+    """The column of clusters that is asked for, or the only one."""
+    columns = clusterings(key, result)
+    if labels is None and len(columns) > 1:
+        msg = f"key={key!r} has several clusterings: choose one with labels=. Valid: {', '.join(map(repr, columns))}."
+        raise ValueError(msg)
+    return columns[0] if labels is None else labels
+
+
+def read_labels(adata: AnnData, column: str, name: str = "labels") -> pd.Categorical:
+    """A column of ``adata.obs`` as categories."""
+    return pd.Categorical(read_obs(adata, column, name, hint="Clusters are there after scutc.tl.utc."))
+
+
+def read_recorded_matrix(adata: AnnData, params: Mapping[str, Any], *, all_genes: bool = False) -> tuple[Any, pd.Index]:
+    """The matrix that was clustered, according to the parameters in ``adata.uns``, and the names of its columns.
+
+    With ``all_genes`` those of another AnnData, that may have other genes, which the recorded mask does not fit.
+    """
+    use_raw, use_rep = bool(params.get("use_raw", False)), params.get("use_rep")
+    mask_var = None if all_genes else params.get("mask_var")
+    matrix, mask = read_matrix(adata, layer=params.get("layer"), use_raw=use_raw, use_rep=use_rep, mask_var=mask_var)
+    if use_rep is not None:
+        return matrix, pd.RangeIndex(matrix.shape[1])
+    names = adata.raw.var_names if use_raw else adata.var_names
+    return matrix, names if mask is None else names[mask]
 
 
 def _lookup(mapping: Any, key: str, name: str, where: str, hint: str = "") -> Any:
@@ -120,8 +152,11 @@ def _check_matrix(matrix: Any) -> Any:
         raise ValueError(msg)
     if isinstance(matrix, pd.DataFrame):
         matrix = matrix.to_numpy()
-    if not isinstance(matrix, np.ndarray) and not sparse.issparse(matrix):
-        msg = f"A matrix of type {type(matrix).__name__} is not supported: use a numpy array or a scipy sparse matrix."
+    if not in_memory(matrix) and not is_dask(matrix) and not is_backed(matrix):
+        msg = (
+            f"A matrix of type {type(matrix).__name__} is not supported: use a numpy array, a scipy sparse matrix, a "
+            "Dask array or a backed AnnData."
+        )
         raise NotImplementedError(msg)
     if matrix.dtype.kind not in "biuf":
         msg = f"The matrix holds {matrix.dtype}, not numbers: convert it, for example with adata.X.astype('float32')."
@@ -129,27 +164,27 @@ def _check_matrix(matrix: Any) -> Any:
     return matrix
 
 
+def numbered_categories(codes: NDArray[np.intp]) -> pd.Categorical:
+    """Labels by scanpy's convention, the categories "0", "1" and so on."""
+    return pd.Categorical.from_codes(codes, categories=[str(code) for code in range(codes.max() + 1)])
+
+
 def write_result(
     adata: AnnData,
     key: str,
     *,
-    labels: Mapping[str, NDArray[np.intp]],
+    obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
     embedding: NDArray[np.float64],
     uns: dict[str, Any],
-) -> list[str]:
-    """Write ``obs[name]`` for each of the labels, ``obsm["X_" + key]`` and ``uns[key]``; return what was added."""
+) -> None:
+    """Write columns of ``obs``, ``obsm["X_" + key]`` and ``uns[key]``, and drop colours that no longer fit."""
     with warnings.catch_warnings():
         # Writing to a view makes it an object of its own: what is wanted here.
         warnings.simplefilter("ignore", ImplicitModificationWarning)
         adata.obsm[f"X_{key}"] = embedding
         adata.uns[key] = uns
-        for name, codes in labels.items():
-            categories = [str(code) for code in range(codes.max() + 1)]
-            adata.obs[name] = pd.Categorical.from_codes(codes, categories=categories)
-            if np.size(adata.uns.get(f"{name}_colors", categories)) != len(categories):
+        for name, values in obs.items():
+            adata.obs[name] = values
+            colors = adata.uns.get(f"{name}_colors")
+            if colors is not None and isinstance(values, pd.Categorical) and len(colors) != len(values.categories):
                 del adata.uns[f"{name}_colors"]
-    return [
-        f"'X_{key}', the fused embedding (adata.obsm)",
-        *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in labels),
-        f"'{key}', parameters, spectra and agreement of the orders (adata.uns)",
-    ]

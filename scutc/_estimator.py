@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from ._validation import (
     check_choice,
-    check_finite,
     check_mapping,
     check_n_clusters,
+    check_out_of_memory,
     check_positive_integer,
     check_positive_number,
     check_seed,
@@ -24,10 +24,13 @@ from ._validation import (
     usable_metric,
 )
 from .core.affinities import AFFINITIES, COSINES, AffinitySettings
-from .core.assignment import consensus, partition
-from .core.geometry import METRICS, compute_geometry
+from .core.assignment import consensus, number_by_size, partition
+from .core.blocks import in_memory, is_backed, is_dask, read_rows
+from .core.extension import Extension, elect, vote
+from .core.geometry import METRICS, check_finite, compute_geometry
+from .core.landmarks import choose_landmarks, number_of_landmarks
 from .core.n_clusters import estimate_n_clusters
-from .core.solvers import SOLVERS, SolverSettings, no_progress, solve_spectral, solver_defaults
+from .core.solvers import SOLVERS, SolverSettings, solve_spectral, solver_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,11 +43,11 @@ ORDERS = tuple(AFFINITIES["indecomposable"])
 MAX_RANK_PER_SAMPLE = 0.25
 
 
-class UTC(ClusterMixin, BaseEstimator):
+class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Uniform tensor clustering.
 
     Measures how two, three and four samples lie to each other, fuses these orders into one embedding, and clusters the
-    samples in it. Meant for few samples with very many features; memory grows with the square of the number of samples.
+    samples in it. Meant for few samples with very many features; beyond a few thousand, landmarks stand for all.
 
     Parameters
     ----------
@@ -60,6 +63,10 @@ class UTC(ClusterMixin, BaseEstimator):
     n_neighbors
         Perplexity of order 2, at most a third of the number of samples, and reach of the reference pairs of order 4;
         for ``"ascent"`` and ``"admm"`` also the reach of the tensors.
+    n_landmarks
+        Number of samples that stand for all: they cover the data, are clustered with the mean of the samples around
+        each, and give embedding and label to every sample by its nearest ones. Time and memory are then linear in the
+        number of samples. ``"auto"`` takes 2000 above 4000 samples, ``None`` never any.
     n_anchors
         Number of samples from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all of
         a few hundred samples and fewer of more, down to 32.
@@ -104,6 +111,8 @@ class UTC(ClusterMixin, BaseEstimator):
         The fused embedding, samples × max(2, ``n_clusters_``).
     n_clusters_
         Number of clusters.
+    landmarks_
+        Positions of the samples that are landmarks; ``None`` where every sample was clustered itself.
     n_clusters_candidates_
         The numbers of clusters that were tried where it was estimated; else ``None``.
     n_clusters_scores_
@@ -152,6 +161,7 @@ class UTC(ClusterMixin, BaseEstimator):
         orders: Iterable[int] = (2, 3, 4),
         metric: str = "correlation",
         n_neighbors: int = 15,
+        n_landmarks: int | str | None = "auto",
         n_anchors: int | str | None = "auto",
         n_pairs: int | str | None = "auto",
         sharpness: float = 3.0,
@@ -170,6 +180,7 @@ class UTC(ClusterMixin, BaseEstimator):
         self.orders = orders
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
         self.n_anchors = n_anchors
         self.n_pairs = n_pairs
         self.sharpness = sharpness
@@ -208,14 +219,45 @@ class UTC(ClusterMixin, BaseEstimator):
         3
         """
         orders = self._check_parameters()
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
-        check_finite(X)
+        X = self._check_matrix(X, reset=True)
+        n_samples, n_features = X.shape
+        n_landmarks = number_of_landmarks(self.n_landmarks, n_samples)
         if self.n_clusters is not None:
-            check_n_clusters(self.n_clusters, X.shape[0])
+            check_n_clusters(self.n_clusters, n_samples, n_landmarks)
         self.orders_ = orders
-        self.metric_ = usable_metric(self.metric, X.shape[1])
-        report = self._report
+        self.metric_ = usable_metric(self.metric, n_features)
         self.seed_ = draw_seed(self.random_state)
+        self._extension: Extension | None = None
+        # One BLAS thread, parallel over blocks of rows instead: BLAS sums in another order with more threads.
+        with threadpool_limits(limits=1):
+            if n_landmarks is None:
+                self.landmarks_: NDArray[np.intp] | None = None
+                self._known = X if in_memory(X) else read_rows(X, np.arange(n_samples), self.n_jobs, self._progress)
+                check_finite(self._known)
+            else:
+                self._report(f"{n_landmarks} landmarks for {n_samples} samples")
+                landmarks = choose_landmarks(X, n_landmarks, self.metric_, self.seed_, self.n_jobs, self._progress)
+                self.landmarks_, self._known = landmarks.cells, landmarks.profiles
+            self._solve()
+            self._weights = None
+            if n_landmarks is not None:
+                self._report(f"{n_samples} samples from their nearest landmarks")
+                self._weights = self._extend(X)
+        iterations = self._solution.iterations
+        self.objective_history_ = None if iterations is None else iterations.objective
+        self.n_iter_ = 0 if iterations is None else iterations.n_iter
+        self.converged_ = iterations is None or iterations.converged
+        self.relative_gradient_ = None if iterations is None else iterations.relative_gradient
+        self.spectrum_ = self._solution.spectrum
+        self.order_spectra_ = self._solution.order_spectra
+        known = self._known_embedding
+        self.embedding_ = known if self._weights is None else self._weights @ known
+        self.labels_, self.agreement_, self._known_labels = self._cut(self.n_clusters_)
+        return self
+
+    def _solve(self) -> None:
+        """Find the embeddings of the samples or landmarks, and the number of clusters if it is not given."""
+        n_known = self._known.shape[0]
         settings = AffinitySettings(
             n_neighbors=self.n_neighbors,
             n_anchors=self.n_anchors,
@@ -226,42 +268,30 @@ class UTC(ClusterMixin, BaseEstimator):
         )
         solver_settings = SolverSettings(
             n_clusters=self.n_clusters or 1,
-            effective_rank=min(self.effective_rank, X.shape[0] * MAX_RANK_PER_SAMPLE),
+            effective_rank=min(self.effective_rank, n_known * MAX_RANK_PER_SAMPLE),
             seed=self.seed_,
             weights=dict(self.weights or {}),
-            report=report,
-            progress=self.progress or no_progress,
+            report=self._report,
+            progress=self._progress,
         )
-        # One BLAS thread, parallel over blocks of rows instead: BLAS sums in another order with more threads.
-        with threadpool_limits(limits=1):
-            report(f"distances between {X.shape[0]} samples")
-            geometry = compute_geometry(X, self.metric_, self.n_jobs)
-            affinities = {order: AFFINITIES[self.affinity][order](geometry, settings) for order in orders}
-            if self.solver == "spectral" or self.n_clusters is None:
-                self._solution = solve_spectral(affinities, solver_settings)
-            if self.n_clusters is None:
-                estimate = estimate_n_clusters(self._solution, self.seed_, report)
-                self.n_clusters_ = estimate.n_clusters
-                self.n_clusters_candidates_: NDArray[np.intp] | None = estimate.candidates
-                self.n_clusters_scores_: NDArray[np.float64] | None = estimate.scores
-            else:
-                self.n_clusters_ = int(self.n_clusters)
-                self.n_clusters_candidates_ = None
-                self.n_clusters_scores_ = None
-            if self.solver != "spectral":
-                solver_settings = replace(solver_settings, n_clusters=self.n_clusters_)
-                solve = SOLVERS[self.solver]
-                self._solution = solve(affinities, solver_settings, **dict(self.solver_params or {}))
-        iterations = self._solution.iterations
-        self.objective_history_ = None if iterations is None else iterations.objective
-        self.n_iter_ = 0 if iterations is None else iterations.n_iter
-        self.converged_ = iterations is None or iterations.converged
-        self.relative_gradient_ = None if iterations is None else iterations.relative_gradient
-        self.spectrum_ = self._solution.spectrum
-        self.order_spectra_ = self._solution.order_spectra
-        self.embedding_ = self._solution.embedding[:, : max(2, self.n_clusters_)]
-        self.labels_, self.agreement_ = self.cut(self.n_clusters_)
-        return self
+        self._report(f"distances between {n_known} samples")
+        geometry = compute_geometry(self._known, self.metric_, self.n_jobs)
+        affinities = {order: AFFINITIES[self.affinity][order](geometry, settings) for order in self.orders_}
+        if self.solver == "spectral" or self.n_clusters is None:
+            self._solution = solve_spectral(affinities, solver_settings)
+        if self.n_clusters is None:
+            estimate = estimate_n_clusters(self._solution, self.seed_, self._report)
+            self.n_clusters_ = estimate.n_clusters
+            self.n_clusters_candidates_: NDArray[np.intp] | None = estimate.candidates
+            self.n_clusters_scores_: NDArray[np.float64] | None = estimate.scores
+        else:
+            self.n_clusters_ = int(self.n_clusters)
+            self.n_clusters_candidates_ = None
+            self.n_clusters_scores_ = None
+        if self.solver != "spectral":
+            solver_settings = replace(solver_settings, n_clusters=self.n_clusters_)
+            solve = SOLVERS[self.solver]
+            self._solution = solve(affinities, solver_settings, **dict(self.solver_params or {}))
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
         """Cluster the rows of a matrix and return the fused embedding.
@@ -313,20 +343,106 @@ class UTC(ClusterMixin, BaseEstimator):
         >>> np.bincount(labels)
         array([20, 20, 20])
         """
-        check_is_fitted(self, "_solution")
+        check_is_fitted(self)
+        check_n_clusters(n_clusters, len(self.labels_), None if self.landmarks_ is None else len(self.landmarks_))
+        labels, agreement, _ = self._cut(n_clusters)
+        return labels, agreement
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Place new samples in the fused embedding, each at a weighted mean of the nearest fitted ones.
+
+        Samples that were fitted come out where they are in ``embedding_``.
+
+        Parameters
+        ----------
+        X
+            Samples × features, as for :meth:`fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from scutc import UTC
+        >>> X, _ = make_blobs(n_samples=80, n_features=500, centers=3, random_state=0)
+        >>> model = UTC(n_clusters=3).fit(X[:60])
+        >>> model.transform(X[60:]).shape
+        (20, 3)
+        """
+        check_is_fitted(self)
+        return self._extend(self._check_matrix(X, reset=False)) @ self._known_embedding
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Label new samples by a weighted vote of the nearest fitted ones.
+
+        Samples that were fitted get the label that they have in ``labels_``.
+
+        Parameters
+        ----------
+        X
+            Samples × features, as for :meth:`fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_blobs
+        >>> from scutc import UTC
+        >>> X, groups = make_blobs(n_samples=80, n_features=500, centers=3, random_state=0)
+        >>> model = UTC(n_clusters=3).fit(X[:60])
+        >>> len(set(zip(groups[60:], model.predict(X[60:]))))
+        3
+        """
+        check_is_fitted(self)
+        weights = self._extend(self._check_matrix(X, reset=False))
+        return vote(weights, self._known_labels, self.n_clusters_).argmax(axis=1)
+
+    @property
+    def _known_embedding(self) -> NDArray[np.float64]:
+        return self._solution.embedding[:, : max(2, self.n_clusters_)]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def _extend(self, X: Any) -> Any:
+        """The weights that each row gives to the samples or landmarks that were embedded."""
+        with threadpool_limits(limits=1):
+            if self._extension is None:
+                self._extension = Extension(self._known, self.metric_, self.n_neighbors, self.n_jobs)
+            return self._extension.weights(X, self.n_jobs, self._progress)
+
+    def _cut(self, n_clusters: int) -> tuple[NDArray[np.intp], dict[int, float], NDArray[np.intp]]:
+        """Labels of all samples, each order's agreement, and labels of those that were embedded."""
         solution = self._solution
-        check_n_clusters(n_clusters, len(solution.embedding))
         self._report(f"{n_clusters} clusters")
         with threadpool_limits(limits=1):
             votes = {
                 orders: partition(solution.points(orders, n_clusters), n_clusters, self.seed_)
                 for orders in solution.embeddings
             }
-            labels = consensus(list(votes.values()), solution.points(solution.orders, n_clusters), n_clusters)
+            known = consensus(list(votes.values()), solution.points(solution.orders, n_clusters), n_clusters)
         agreement = {
-            order: float(adjusted_rand_score(labels, votes[order,])) for order in solution.orders if (order,) in votes
+            order: float(adjusted_rand_score(known, votes[order,])) for order in solution.orders if (order,) in votes
         }
-        return labels, agreement
+        if self._weights is None:
+            return known, agreement, known
+        elected = elect(vote(self._weights, known, n_clusters))
+        labels = number_by_size(elected)
+        renumbered = np.empty(n_clusters, dtype=np.intp)
+        renumbered[elected] = labels
+        return labels, agreement, renumbered[known]
+
+    def _check_matrix(self, X: Any, *, reset: bool) -> Any:
+        """Raise on what cannot be clustered; return a matrix in memory, CSR if sparse, or one that is out of it."""
+        if is_dask(X) or is_backed(X):
+            check_out_of_memory(X)
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+        )
+        check_finite(X)
+        return X
+
+    def _progress(self, steps: Iterable[Any]) -> Iterable[Any]:
+        return steps if self.progress is None else self.progress(steps)
 
     def _report(self, message: str) -> None:
         if self.verbose is not None:
@@ -343,6 +459,7 @@ class UTC(ClusterMixin, BaseEstimator):
         check_choice("cosine", self.cosine, COSINES)
         check_choice("solver", self.solver, tuple(SOLVERS))
         check_positive_integer("n_neighbors", self.n_neighbors)
+        check_positive_integer("n_landmarks", self.n_landmarks, "auto", None)
         check_positive_integer("n_anchors", self.n_anchors, "auto", None)
         check_positive_integer("n_pairs", self.n_pairs, "auto", None)
         check_positive_number("sharpness", self.sharpness)

@@ -8,8 +8,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
+
+from .core.blocks import check_row_chunks, is_dask
 
 
 def is_integer(value: Any) -> bool:
@@ -74,22 +75,32 @@ def draw_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def check_n_clusters(n_clusters: Any, n_samples: int) -> None:
-    """Raise unless so many samples can form so many clusters."""
+def check_n_clusters(n_clusters: Any, n_samples: int, n_landmarks: int | None = None) -> None:
+    """Raise unless so many samples, by so many landmarks if there are any, can form so many clusters."""
     check_positive_integer("n_clusters", n_clusters)
     if n_clusters > n_samples:
         msg = f"n_clusters={n_clusters} is more than there are cells (n_samples={n_samples}): ask for fewer clusters."
         raise ValueError(msg)
+    if n_landmarks is not None and n_clusters > n_landmarks:
+        msg = f"n_landmarks={n_landmarks} is fewer than n_clusters={n_clusters}: take many more landmarks."
+        raise ValueError(msg)
 
 
-def check_finite(X: Any) -> None:
-    """Raise on NaN and infinite values, and say how many there are."""
-    values = X.data if sparse.issparse(X) else X
-    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
-        return
-    n_nan, n_infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    if n_nan or n_infinite:
-        msg = f"The matrix holds {n_nan} NaN and {n_infinite} infinite values: impute or remove them."
+def check_out_of_memory(X: Any) -> None:
+    """Raise unless a Dask or backed array can be read by rows and clustered."""
+    if len(X.shape) != 2:
+        msg = f"Expected 2D array, got one of shape {X.shape}: cells × genes."
+        raise ValueError(msg)
+    if is_dask(X):
+        check_row_chunks(X)
+    if getattr(X, "format", "csr") != "csr":
+        msg = "The matrix lies in its file by genes (CSC), but cells are read: load it, or write it as CSR."
+        raise NotImplementedError(msg)
+    if X.dtype.kind not in "biuf":
+        msg = f"The matrix holds {X.dtype}, not numbers."
+        raise ValueError(msg)
+    if X.shape[0] < 2:
+        msg = f"Found array with {X.shape[0]} sample(s), but a minimum of 2 is required."
         raise ValueError(msg)
 
 

@@ -294,11 +294,11 @@ def test_not_an_anndata(adata):
         scutc.tl.utc(adata.X)
 
 
-def test_backed_file(adata, tmp_path):
+def test_a_backed_file_cannot_be_copied_here(adata, tmp_path):
     adata.write_h5ad(tmp_path / "a.h5ad")
     backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
-    with pytest.raises(NotImplementedError, match=r"to_memory\(\)"):
-        scutc.tl.utc(backed, n_clusters=3)
+    with pytest.raises(ValueError, match=r"copy=True.*to_memory\(\)"):
+        scutc.tl.utc(backed, n_clusters=3, copy=True)
     backed.file.close()
 
 
@@ -394,4 +394,4 @@ def test_iterations_show_a_progress_bar_from_verbosity_three_on(adata, verbosity
         scutc.tl.utc(adata, 3, solver="ascent")
     finally:
         sc.settings.verbosity = before
-    assert ("ascent:" in capsys.readouterr().err) == shown
+    assert ("utc:" in capsys.readouterr().err) == shown

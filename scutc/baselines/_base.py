@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from .._validation import (
     check_choice,
-    check_finite,
     check_n_clusters,
     check_positive_integer,
     check_positive_number,
@@ -25,7 +24,7 @@ from .._validation import (
     usable_metric,
 )
 from ..core.assignment import number_by_size
-from ..core.geometry import METRICS, compute_geometry
+from ..core.geometry import METRICS, check_finite, compute_geometry
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .parallel import map_row_blocks, symmetric_from_upper
+from .parallel import map_row_blocks, row_blocks, symmetric_from_upper
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,32 +87,74 @@ def compute_geometry(matrix: Any, metric: str, n_jobs: int | None) -> Geometry:
     # Both metrics are free of scale; squares of very large or small values are not.
     largest = float(abs(matrix).max()) or 1.0
     if sparse.issparse(matrix):
-        gram, n_flat = _gram_of_sparse(matrix.astype(np.float64).tocsr() / largest, metric, n_jobs)
+        gram = _gram_of_sparse(matrix.astype(np.float64).tocsr() / largest, metric, n_jobs)
     else:
-        gram, n_flat = _gram_of_dense(np.asarray(matrix, dtype=np.float64) / largest, metric, n_jobs)
-    if n_flat:
-        msg = (
-            f"{n_flat} of {matrix.shape[0]} cells have the same value in all genes (all-zero cells, for example): "
-            "their correlation with other cells is undefined. Filter them or use metric='euclidean'."
-        )
-        raise ValueError(msg)
+        gram = _gram_of_dense(np.asarray(matrix, dtype=np.float64) / largest, metric, n_jobs)
     return Geometry(gram, n_jobs)
 
 
-def _gram_of_dense(values: NDArray[np.float64], metric: str, n_jobs: int | None) -> tuple[NDArray[np.float64], int]:
-    axis = 1 if metric == "correlation" else 0
-    raw_lengths = np.linalg.norm(values, axis=1)
-    values -= values.mean(axis=axis, keepdims=True)
-    n_flat = 0
+def check_finite(values: Any, cells: NDArray[np.intp] | None = None) -> None:
+    """Raise on NaN and infinite values, and say how many and where; ``cells`` are the rows' numbers in the data."""
+    stored = values.data if sparse.issparse(values) else values
+    if stored.dtype.kind != "f" or np.isfinite(stored.sum(dtype=np.float64)):
+        return
+    n_nan, n_infinite = int(np.isnan(stored).sum()), int(np.isinf(stored).sum())
+    if n_nan or n_infinite:
+        entries = sparse.coo_array(values)
+        bad = ~np.isfinite(entries.data)
+        rows, genes = entries.row[bad], entries.col[bad]
+        first = np.lexsort((genes, rows))[0]
+        msg = (
+            f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell "
+            f"{rows[first] if cells is None else cells[rows[first]]}, gene {genes[first]} (counted from 0): impute or "
+            "remove them."
+        )
+        raise ValueError(msg)
+
+
+def means_and_lengths(
+    values: Any, cells: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of each row of a dense or CSR matrix, and its length once that is taken off.
+
+    Raises on cells that do not vary, which have no correlation; ``cells`` are the rows' numbers in the data.
+    """
+    n_cells, n_genes = values.shape
+    means = np.asarray(values.mean(axis=1)).ravel()
+    if sparse.issparse(values):
+        flat = values.max(axis=1).toarray().ravel() == values.min(axis=1).toarray().ravel()
+        # In two passes, since the sum of squares less n_genes * means² cancels where a cell varies little.
+        n_stored = np.diff(values.indptr)
+        deviations = values.data - np.repeat(means, n_stored)
+        squares = sparse.csr_array((deviations**2, values.indices, values.indptr), shape=values.shape).sum(axis=1)
+        lengths = np.sqrt(squares + (n_genes - n_stored) * means**2)
+    else:
+        lengths = np.concatenate(
+            [np.linalg.norm(values[rows] - means[rows, None], axis=1) for rows in row_blocks(n_cells, n_genes)]
+        )
+        flat = lengths <= 1e-12 * np.linalg.norm(values, axis=1)
+    if flat.any():
+        first = np.argmax(flat) if cells is None else cells[np.argmax(flat)]
+        msg = (
+            f"{np.count_nonzero(flat)} of {n_cells} cells have the same value in all genes (all-zero cells, for "
+            f"example), the first of them is cell {first} (counted from 0): their correlation with other cells is "
+            "undefined. Filter them or use metric='euclidean'."
+        )
+        raise ValueError(msg)
+    return means, lengths
+
+
+def _gram_of_dense(values: NDArray[np.float64], metric: str, n_jobs: int | None) -> NDArray[np.float64]:
     if metric == "correlation":
-        lengths = np.linalg.norm(values, axis=1)
-        n_flat = int(np.sum(lengths <= 1e-12 * raw_lengths))
-        values /= np.where(lengths > 0, lengths, 1.0)[:, None]
-    gram = symmetric_from_upper(lambda rows: values[rows] @ values[rows.start :].T, len(values), np.float64, n_jobs)
-    return gram, n_flat
+        means, lengths = means_and_lengths(values)
+        values -= means[:, None]
+        values /= lengths[:, None]
+    else:
+        values -= values.mean(axis=0)
+    return symmetric_from_upper(lambda rows: values[rows] @ values[rows.start :].T, len(values), np.float64, n_jobs)
 
 
-def _gram_of_sparse(values: Any, metric: str, n_jobs: int | None) -> tuple[NDArray[np.float64], int]:
+def _gram_of_sparse(values: Any, metric: str, n_jobs: int | None) -> NDArray[np.float64]:
     n_cells, n_genes = values.shape
     gram = symmetric_from_upper(
         lambda rows: (values[rows] @ values[rows.start :].T).toarray(), n_cells, np.float64, n_jobs
@@ -123,17 +165,10 @@ def _gram_of_sparse(values: Any, metric: str, n_jobs: int | None) -> tuple[NDArr
         gram -= projection[:, None]
         gram -= projection[None, :]
         gram += center @ center
-        return gram, 0
-    flat = values.max(axis=1).toarray().ravel() == values.min(axis=1).toarray().ravel()
-    means = np.asarray(values.mean(axis=1)).ravel()
+        return gram
+    means, lengths = means_and_lengths(values)
     gram -= n_genes * np.outer(means, means)
-    # In two passes, since gram[i, i] - n_genes * means[i]² cancels where a cell varies little.
-    n_stored = np.diff(values.indptr)
-    deviations = values.copy()
-    deviations.data -= np.repeat(means, n_stored)
-    squared_lengths = np.asarray(deviations.power(2).sum(axis=1)).ravel() + (n_genes - n_stored) * means**2
-    lengths = np.sqrt(np.where(flat, 1.0, squared_lengths))
     gram /= lengths[:, None]
     gram /= lengths[None, :]
     np.fill_diagonal(gram, 1.0)
-    return gram, int(np.sum(flat))
+    return gram

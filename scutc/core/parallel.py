@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import DTypeLike, NDArray
 
 T = TypeVar("T")
 
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
+"""Wraps the steps of a long loop, for example in a progress bar."""
+
 # Blocks of this many entries measured fastest: large enough for numpy, small enough for the cache.
 BLOCK_ENTRIES = 1 << 18
+
+
+def no_progress(steps: Iterable[Any]) -> Iterable[Any]:
+    """Iterate without showing how far it is."""
+    return steps
+
+
+def row_blocks(n_rows: int, row_length: int, n_entries: int = BLOCK_ENTRIES) -> list[slice]:
+    """Consecutive slices of rows with about so many entries each."""
+    height = max(1, n_entries // max(row_length, 1))
+    return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
 def map_row_blocks(function: Callable[[slice], T], n_rows: int, row_length: int, n_jobs: int | None) -> list[T]:
@@ -24,8 +37,7 @@ def map_row_blocks(function: Callable[[slice], T], n_rows: int, row_length: int,
     The blocks depend on the shape alone, never on the number of threads, so that sums over blocks are the same to
     the last bit on every machine with the same BLAS.
     """
-    height = max(1, BLOCK_ENTRIES // max(row_length, 1))
-    blocks = [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
+    blocks = row_blocks(n_rows, row_length)
     return Parallel(n_jobs=n_jobs, backend="threading")(delayed(function)(block) for block in blocks)
 
 

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._anndata import read_matrix, read_result
+from .._anndata import choose_clustering, read_labels, read_matrix, read_recorded_matrix, read_result
 from ..core.affinities import AffinitySettings, PairwiseAffinity
+from ..core.blocks import read_rows
 from ..core.geometry import compute_geometry
 from ._shared import (
     BAR,
     GAP,
-    choose_clustering,
     draw_bar,
     draw_legend,
     finish,
     label_colors,
     panels,
-    read_labels,
-    read_recorded_matrix,
     sample_cells,
 )
 
@@ -89,7 +87,9 @@ def affinity(
     clusters = read_labels(adata, column)
     cells, note = sample_cells(clusters, max_cells)
 
-    geometry = compute_geometry(read_recorded_matrix(adata, params)[cells], params["metric"], settings.n_jobs)
+    geometry = compute_geometry(
+        read_rows(read_recorded_matrix(adata, params)[0], cells), params["metric"], settings.n_jobs
+    )
     choices = AffinitySettings(params["n_neighbors"], params["sharpness"], params["random_state"])
     pairwise = PairwiseAffinity(geometry, choices).contract().toarray()
     fused, _ = read_matrix(adata, use_rep=f"X_{key}")

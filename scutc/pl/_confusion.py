@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
-from .._anndata import check_adata
+from .._anndata import check_adata, read_labels
 from ..metrics import METRICS
-from ._shared import BAR, GAP, draw_bar, finish, label_colors, panels, read_labels
+from ._shared import BAR, GAP, draw_bar, finish, label_colors, panels
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._anndata import read_result
-from ._shared import clusterings
+from .._anndata import clusterings, read_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

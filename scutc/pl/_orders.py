@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._anndata import read_result
+from .._anndata import choose_clustering, clusterings, read_labels, read_recorded_matrix, read_result
 from .._estimator import UTC
+from ..core.blocks import read_rows
 from ._shared import (
-    choose_clustering,
-    clusterings,
     draw_legend,
     finish,
     label_colors,
     panels,
-    read_labels,
-    read_recorded_matrix,
     sample_cells,
 )
 
@@ -89,7 +86,8 @@ def orders(
     clusters = read_labels(adata, column)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
-    matrix = read_recorded_matrix(adata, params)[cells]
+    matrix, _ = read_recorded_matrix(adata, params)
+    shown = read_rows(matrix, cells)
 
     colors = label_colors(adata, column, len(clusters.categories))
     axes = panels(ax, len(params["orders"]), size=(3.6, 3.8))
@@ -100,6 +98,7 @@ def orders(
             orders=(order,),
             metric=params["metric"],
             n_neighbors=params["n_neighbors"],
+            n_landmarks=None,  # these are few cells already
             n_anchors=params.get("n_anchors"),  # None, which stands for all, is not written to uns
             n_pairs=params.get("n_pairs"),
             sharpness=params["sharpness"],
@@ -109,7 +108,7 @@ def orders(
             random_state=params["random_state"],
             n_jobs=settings.n_jobs,
         )
-        points = model.fit_transform(matrix)
+        points = model.fit_transform(shown)
         horizontal, vertical = dimensions
         panel.scatter(
             points[:, horizontal],

@@ -5,40 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from .._anndata import read_matrix, read_obs
 from .._validation import check_positive_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    import pandas as pd
     from anndata import AnnData
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
 # Thickness of a bar of cluster colours and its distance from the plot, in points.
 BAR, GAP = 9.0, 3.0
-
-
-def clusterings(key: str, result: Mapping[str, Any]) -> list[str]:
-    """The columns of ``adata.obs`` that a result has: one, or one for each number of clusters."""
-    numbers = result["n_clusters"]
-    return [f"{key}_{number}" for number in numbers] if np.ndim(numbers) else [key]
-
-
-def choose_clustering(key: str, result: Mapping[str, Any], labels: str | None) -> str:
-    """The column of clusters that is asked for, or the only one."""
-    columns = clusterings(key, result)
-    if labels is None and len(columns) > 1:
-        msg = f"key={key!r} has several clusterings: choose one with labels=. Valid: {', '.join(map(repr, columns))}."
-        raise ValueError(msg)
-    return columns[0] if labels is None else labels
-
-
-def read_labels(adata: AnnData, column: str, name: str = "labels") -> pd.Categorical:
-    """A column of ``adata.obs`` as categories."""
-    return pd.Categorical(read_obs(adata, column, name, hint="Clusters are there after scutc.tl.utc."))
 
 
 def label_colors(adata: AnnData, column: str, n_categories: int) -> list[str]:
@@ -76,18 +55,6 @@ def sample_cells(labels: pd.Categorical, max_cells: int) -> tuple[NDArray[np.int
         raise ValueError(msg)
     cells = by_cluster[np.lexsort((by_cluster, codes[by_cluster]))]
     return cells, "" if len(cells) == len(codes) else f"{len(cells)} of {len(codes)} cells"
-
-
-def read_recorded_matrix(adata: AnnData, params: Mapping[str, Any]) -> Any:
-    """The matrix that was clustered, according to the parameters in ``adata.uns``."""
-    matrix, _ = read_matrix(
-        adata,
-        layer=params.get("layer"),
-        use_raw=bool(params.get("use_raw", False)),
-        use_rep=params.get("use_rep"),
-        mask_var=params.get("mask_var"),
-    )
-    return matrix
 
 
 def panels(ax: Axes | Sequence[Axes] | None, n_panels: int, size: tuple[float, float]) -> list[Axes]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._anndata import check_adata, check_key, read_matrix, write_result
+from .._anndata import check_adata, check_key, numbered_categories, read_matrix, write_result
 from .._estimator import UTC
 from .._validation import check_n_clusters
+from ._progress import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,9 +25,6 @@ class _Unset(int):
 
 _DEFAULT_SEED = _Unset(0)
 
-# scanpy shows hints, and with them progress, from this verbosity on.
-VERBOSITY_OF_HINTS = 3
-
 
 def utc(
     adata: AnnData,
@@ -40,6 +37,7 @@ def utc(
     orders: Iterable[int] = (2, 3, 4),
     metric: str = "correlation",
     n_neighbors: int = 15,
+    n_landmarks: int | str | None = "auto",
     n_anchors: int | str | None = "auto",
     n_pairs: int | str | None = "auto",
     sharpness: float = 3.0,
@@ -59,13 +57,15 @@ def utc(
 
     Besides the similarity of two cells (order 2) it measures the angle at which a cell sees two others (order 3) and
     how two pairs of cells lie to each other (order 4), and fuses the three into one embedding, in which it clusters.
-    It works on all genes, without PCA, and is meant for few cells with many genes; memory grows with the square of
-    the number of cells.
+    It works on all genes, without PCA, and is meant for few cells with many genes. Beyond a few thousand cells
+    landmarks stand for all of them, and the matrix is read in blocks of rows: it may be backed by a file or a Dask
+    array.
 
     Parameters
     ----------
     adata
-        Annotated data matrix, normalised and logarithmised as for other scanpy tools.
+        Annotated data matrix, normalised and logarithmised as for other scanpy tools. In memory, backed, or with Dask
+        arrays whose chunks hold whole rows.
     n_clusters
         Number of clusters. A sequence of numbers gives labels for each of them from one decomposition, with
         ``"ascent"`` and ``"admm"`` from the columns found for the largest. ``None`` estimates it, from the spectral
@@ -86,6 +86,11 @@ def utc(
         are.
     n_neighbors
         Perplexity of order 2, at most a third of the number of cells, and reach of the reference pairs of order 4.
+    n_landmarks
+        Number of cells that stand for all of many: they cover the data, rare groups too, are clustered with the mean of
+        the cells around each, and give embedding and label to every cell by its nearest ones. Time and memory are then
+        linear in the number of cells. ``"auto"`` takes 2000 above 4000 cells, ``None`` never any: then memory grows
+        with the square of the number of cells.
     n_anchors
         Number of cells from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all of a
         few hundred cells and fewer of more, down to 32.
@@ -137,9 +142,10 @@ def utc(
         A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
         with ``n_clusters_candidates`` and ``n_clusters_scores``); ``spectrum``, the eigenvalues of the fused operator;
         ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between
-        its own clustering and the fused one. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the
-        embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged``
-        tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
+        its own clustering and the fused one; ``landmarks``, where there are any, the positions of these cells: spectra,
+        agreement and the estimated number are theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the
+        columns of the embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and
+        ``converged`` tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
 
     Examples
     --------
@@ -155,11 +161,13 @@ def utc(
     # scanpy takes seconds to import, and whoever calls this has it already.
     from scanpy import logging as logg
     from scanpy import settings
-    from tqdm import tqdm
 
     start = logg.info("computing uniform tensor clustering")
     check_adata(adata)
     check_key(key_added)
+    if copy and adata.isbacked:
+        msg = "copy=True cannot copy the file behind a backed adata: leave copy out, or use adata.to_memory() first."
+        raise ValueError(msg)
     matrix, mask = read_matrix(adata, layer=layer, use_raw=use_raw, use_rep=use_rep, mask_var=mask_var)
     if adata.n_obs < 2:
         msg = f"adata has {adata.n_obs} cells: clustering needs at least 2."
@@ -170,6 +178,7 @@ def utc(
         orders=orders,
         metric=metric,
         n_neighbors=n_neighbors,
+        n_landmarks=n_landmarks,
         n_anchors=n_anchors,
         n_pairs=n_pairs,
         sharpness=sharpness,
@@ -182,7 +191,7 @@ def utc(
         random_state=_resolve_seed(random_state, rng),
         n_jobs=settings.n_jobs if n_jobs is None else n_jobs,
         verbose=logg.hint,
-        progress=partial(tqdm, desc=solver, leave=False, disable=settings.verbosity < VERBOSITY_OF_HINTS),
+        progress=progress_bar("utc"),
     ).fit(matrix)
 
     found = (model.labels_, model.agreement_)
@@ -192,13 +201,18 @@ def utc(
         cuts = {key_added: found}
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
-    added = write_result(
+    write_result(
         target := adata.copy() if copy else adata,
         key_added,
-        labels={name: labels for name, (labels, _) in cuts.items()},
+        obs={name: numbered_categories(labels) for name, (labels, _) in cuts.items()},
         embedding=model.embedding_,
         uns=_describe(model, [agreement for _, agreement in cuts.values()], numbers, selectors),
     )
+    added = [
+        f"'X_{key_added}', the fused embedding (adata.obsm)",
+        *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in cuts),
+        f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
+    ]
     if n_clusters is None:
         logg.info(f"    estimated {model.n_clusters_} clusters ({ESTIMATE})")
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
@@ -261,6 +275,8 @@ def _describe(
         "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
         "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},
     }
+    if model.landmarks_ is not None:
+        result["landmarks"] = model.landmarks_
     if model.objective_history_ is not None:
         result["objective_history"] = model.objective_history_
         result["n_iter"] = model.n_iter_

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .admm import solve_admm
 from .ascent import solve_ascent
-from .base import Iterations, Solution, SolverSettings, no_progress
+from .base import Iterations, Solution, SolverSettings
 from .spectral import solve_spectral
 
 if TYPE_CHECKING:
@@ -29,4 +29,4 @@ def solver_defaults(solver: str) -> dict[str, float]:
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY}
 
 
-__all__ = ["SOLVERS", "Iterations", "Solution", "SolverSettings", "no_progress", "solve_spectral", "solver_defaults"]
+__all__ = ["SOLVERS", "Iterations", "Solution", "SolverSettings", "solve_spectral", "solver_defaults"]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..fusion import leading_directions
+from ..parallel import Progress, no_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
-
-
-def no_progress(steps: Iterable[Any]) -> Iterable[Any]:
-    """Iterate without showing how far it is."""
-    return steps
 
 
 @dataclass(frozen=True)
@@ -29,8 +25,7 @@ class SolverSettings:
     weights: dict[int, float] = field(default_factory=dict)
     """Weights of orders; 1 for those that are left out."""
     report: Callable[[str], None] = lambda message: None
-    progress: Callable[[Iterable[Any]], Iterable[Any]] = no_progress
-    """Wraps the steps of a long loop, for example in a progress bar."""
+    progress: Progress = no_progress
 
     def weight(self, order: int) -> float:
         """Weight of an order."""

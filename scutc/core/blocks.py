@@ -1,0 +1,175 @@
+"""A matrix of cells × genes, wherever it lies, one block of rows after another.
+
+In memory it is a numpy array or a scipy sparse matrix. Out of memory it is a Dask array, or anything with a shape that
+gives such rows for a slice, as backed matrices do: h5py and zarr arrays, anndata's sparse datasets.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from .parallel import Progress, no_progress, row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+# 32 MB of float64 where a block is dense: enough for numpy to be busy, little for memory.
+BLOCK_ENTRIES = 1 << 22
+
+
+def in_memory(matrix: Any) -> bool:
+    """Whether it is a numpy array or a scipy sparse matrix."""
+    return isinstance(matrix, np.ndarray) or sparse.issparse(matrix)
+
+
+def is_dask(matrix: Any) -> bool:
+    """Whether it is a Dask array, told without importing Dask."""
+    return hasattr(matrix, "__dask_graph__") and hasattr(matrix, "to_delayed")
+
+
+def is_backed(matrix: Any) -> bool:
+    """Whether it lies in a file and gives rows for a slice."""
+    library = type(matrix).__module__.partition(".")[0]
+    return isinstance(matrix, SelectedGenes) or library in {"anndata", "h5py", "zarr"}
+
+
+def check_row_chunks(matrix: Any) -> None:
+    """Raise unless every chunk of a Dask array holds whole rows, and it is known how many."""
+    if np.isnan(matrix.shape).any():
+        msg = f"The Dask array's shape is {matrix.shape}: call its compute_chunk_sizes() first."
+        raise ValueError(msg)
+    if matrix.numblocks[1] > 1:
+        msg = (
+            f"The Dask array is chunked by genes: {matrix.shape[1]} genes lie in {matrix.numblocks[1]} chunks. Cells "
+            "are read whole: chunk it by rows, with .rechunk({0: 'auto', 1: -1})."
+        )
+        raise ValueError(msg)
+
+
+def map_blocks(
+    function: Callable[[Any, int], T], matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
+) -> list[T]:
+    """Call ``function(rows, first)`` on all blocks of rows, where ``first`` is the position of the first of them.
+
+    Blocks of a Dask array are its chunks; with a ``dask.distributed`` client they run on its workers. All else runs in
+    threads, each of which loads its own block, so that no more blocks are in memory than there are threads.
+    """
+    if is_dask(matrix):
+        starts = np.cumsum([0, *matrix.chunks[0][:-1]]).tolist()
+        chunks = list(zip(matrix.to_delayed().ravel(), starts, strict=True))
+        client = _dask_client()
+        if client is not None:
+            return _map_on_workers(client, function, chunks, progress)
+        return _map_in_threads(partial(_compute_chunk, function), chunks, n_jobs, progress)
+    if sparse.issparse(matrix):
+        matrix = matrix.tocsr()
+    blocks = [(rows,) for rows in row_blocks(matrix.shape[0], matrix.shape[1], BLOCK_ENTRIES)]
+    return _map_in_threads(lambda rows: function(_as_rows(matrix[rows]), rows.start), blocks, n_jobs, progress)
+
+
+def read_rows(
+    matrix: Any, positions: NDArray[np.intp], n_jobs: int | None = None, progress: Progress = no_progress
+) -> Any:
+    """The rows at these positions, as a numpy array or in CSR format."""
+    if in_memory(matrix):
+        return _as_rows(matrix)[positions]
+    ascending = np.argsort(positions)
+    rows = stack(map_blocks(partial(_take, positions=positions[ascending]), matrix, n_jobs, progress))
+    return rows[np.argsort(ascending)]
+
+
+def stack(blocks: Sequence[Any]) -> Any:
+    """Blocks of rows put together again."""
+    return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+class SelectedGenes:
+    """Some of the genes of a matrix that is not in memory; they are picked when rows are loaded."""
+
+    def __init__(self, matrix: Any, genes: NDArray[np.intp]) -> None:
+        self._matrix = matrix
+        self._genes = genes
+        self.shape = (matrix.shape[0], len(genes))
+        self.dtype = matrix.dtype
+
+    def __getitem__(self, rows: slice) -> Any:
+        return _as_rows(self._matrix[rows])[:, self._genes]
+
+
+def select_genes(matrix: Any, genes: NDArray[np.intp]) -> Any:
+    """The columns at these positions; a matrix that is not in memory stays where it is."""
+    return matrix[:, genes] if in_memory(matrix) or is_dask(matrix) else SelectedGenes(matrix, genes)
+
+
+def _as_rows(block: Any) -> Any:
+    return block.tocsr() if sparse.issparse(block) else np.asarray(block)
+
+
+def _take(block: Any, first: int, positions: NDArray[np.intp]) -> Any:
+    start, stop = np.searchsorted(positions, [first, first + block.shape[0]])
+    return block[positions[start:stop] - first]
+
+
+def _map_in_threads(
+    function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], n_jobs: int | None, progress: Progress
+) -> list[T]:
+    results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
+        delayed(function)(*block) for block in blocks
+    )
+    return [result for _, result in zip(progress(blocks), results, strict=True)]
+
+
+def _compute_chunk(function: Callable[[Any, int], T], chunk: Any, first: int) -> T:
+    # In this thread: the threads are ours already.
+    return function(_as_rows(chunk.compute(scheduler="synchronous")), first)
+
+
+def _dask_client() -> Any:
+    """The ``dask.distributed`` client that the user has started, if any."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return None
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _map_on_workers(
+    client: Any, function: Callable[[Any, int], T], chunks: Iterable[tuple[Any, int]], progress: Progress
+) -> list[T]:
+    from dask.delayed import delayed as lazily
+    from distributed import as_completed
+
+    # A task of its own, so that it is sent once and not with each chunk, and made again if its worker dies.
+    shared = lazily(_identity)(function)
+    futures = client.compute([lazily(_run_on_worker)(shared, chunk, first) for chunk, first in chunks])
+    try:
+        for _, future in zip(progress(futures), as_completed(futures), strict=True):
+            if future.status == "error":
+                future.result()
+        return client.gather(futures)
+    except BaseException:
+        client.cancel(futures)
+        raise
+
+
+def _identity(value: T) -> T:
+    return value
+
+
+def _run_on_worker(function: Callable[[Any, int], T], block: Any, first: int) -> T:
+    # The worker's threads are parallel already, and BLAS sums in another order with more threads.
+    with threadpool_limits(limits=1):
+        return function(_as_rows(block), first)

@@ -1,0 +1,132 @@
+"""From cells that have been embedded and labelled to any others: each is a weighted mean of the nearest of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import eigsh
+from sklearn.neighbors import NearestNeighbors
+
+from .affinities.neighborhoods import scatter_rows
+from .blocks import map_blocks, stack
+from .geometry import check_finite, compute_geometry, means_and_lengths
+from .parallel import Progress, no_progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Directions in which near cells are sought: those that cells share, not the noise of each cell's own. As scanpy's.
+N_DIRECTIONS = 50
+# Directions with less than this part of the strongest one's variance are rounding noise.
+NEGLIGIBLE = 1e-10
+# A landmark nearer than this, in squared distance next to that of the farthest that is counted, is the cell itself.
+COINCIDENT = 1e-12
+# Up to this many cells a dense eigensolver is as fast as an iterative one, and always converges.
+MAX_CELLS_DENSE = 500
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """The principal directions of some cells, under a metric, and where cells lie along them."""
+
+    metric: str
+    scale: float
+    directions: NDArray[np.float64]
+    center: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cells: Any, metric: str, n_jobs: int | None) -> Subspace:
+        """The principal directions of the rows of a dense or CSR matrix, from their inner products."""
+        gram = compute_geometry(cells, metric, n_jobs).gram
+        gram -= gram.mean(axis=0)
+        gram -= gram.mean(axis=1, keepdims=True)
+        variances, vectors = _leading_eigenpairs(gram, min(N_DIRECTIONS, max(1, len(gram) - 1)))
+        vectors = vectors * np.where(variances > NEGLIGIBLE * variances.max(), variances, np.inf) ** -0.5
+        # The directions are the rows, as the metric has them, times these vectors. Their mean does not matter, since
+        # each vector sums to 0.
+        scale = float(abs(cells).max()) or 1.0
+        values = cells.astype(np.float64) / scale
+        if metric == "correlation":
+            means, lengths = means_and_lengths(values)
+            vectors = vectors / lengths[:, None]
+            directions = values.T @ vectors - means @ vectors
+        else:
+            directions = values.T @ vectors
+        subspace = cls(metric, scale, directions, np.zeros(directions.shape[1]))
+        return cls(metric, scale, directions, subspace.coordinates(cells).mean(axis=0))
+
+    def coordinates(self, cells: Any, numbers: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Where the rows of a dense or CSR matrix lie; ``numbers`` are their numbers in the data, for errors."""
+        values = cells.astype(np.float64) / self.scale
+        along = values @ self.directions
+        if self.metric == "correlation":
+            means, lengths = means_and_lengths(values, numbers)
+            along -= np.outer(means, self.directions.sum(axis=0))
+            along /= lengths[:, None]
+        return along - self.center
+
+
+def _leading_eigenpairs(
+    gram: NDArray[np.float64], n_directions: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n_cells = len(gram)
+    if n_cells <= MAX_CELLS_DENSE:
+        return linalg.eigh(gram, subset_by_index=(n_cells - n_directions, n_cells - 1))
+    start = np.random.default_rng(0).standard_normal(n_cells)
+    return eigsh(gram, k=n_directions, which="LA", v0=start)
+
+
+class Extension:
+    """The rule that gives any cell the weights of some landmarks, cells that are known.
+
+    Of a cell's m + 1 nearest landmarks, at squared distances d², the nearer m get weights ∝ (R² − d²) / d², where R² is
+    that of the last. A cell that is a landmark itself keeps what it has; the weights have no jumps, since a landmark
+    enters the nearest with weight 0; and a constant added to all large d², the concentration of distances, cancels.
+    """
+
+    def __init__(self, landmarks: Any, metric: str, n_neighbors: int, n_jobs: int | None = None) -> None:
+        self._subspace = Subspace.of(landmarks, metric, n_jobs)
+        self._landmarks = self._subspace.coordinates(landmarks)
+        self._n_neighbors = min(n_neighbors + 1, len(self._landmarks))
+
+    def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
+        """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
+        return stack(map_blocks(self.weights_of_block, matrix, n_jobs, progress))
+
+    def weights_of_block(self, cells: Any, first: int = 0) -> sparse.csr_array:
+        """The same for a block of rows, the first of which has this number in the data."""
+        numbers = np.arange(first, first + cells.shape[0])
+        check_finite(cells, numbers)
+        coordinates = self._subspace.coordinates(cells, numbers)
+        search = NearestNeighbors(n_neighbors=self._n_neighbors, algorithm="brute").fit(self._landmarks)
+        distances, nearest = search.kneighbors(coordinates)
+        weights = _weights(distances**2)
+        return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self._landmarks))
+
+
+def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of all but the last of the nearest landmarks, from squared distances that rise along each row."""
+    if squared.shape[1] == 1:
+        return np.ones_like(squared)
+    reach = squared[:, -1:]
+    nearer = squared[:, :-1]
+    weights = (reach - nearer) / np.maximum(nearer, COINCIDENT * reach + np.finfo(float).tiny)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.where(total > 0, weights, 1.0) / np.where(total > 0, total, nearer.shape[1])
+
+
+def vote(weights: sparse.csr_array, labels: NDArray[np.intp], n_labels: int) -> NDArray[np.float64]:
+    """For each cell the share of its landmarks' weights that each label has."""
+    return weights @ np.eye(n_labels)[labels]
+
+
+def elect(shares: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The label with the largest share for each cell, but every label for at least one cell: the one nearest to it."""
+    labels = shares.argmax(axis=1)
+    for label in np.setdiff1d(np.arange(shares.shape[1]), labels):
+        alone = np.bincount(labels, minlength=shares.shape[1])[labels] == 1
+        labels[np.argmax(np.where(alone, -1.0, shares[:, label]))] = label
+    return labels

@@ -1,0 +1,178 @@
+"""Labels and embedding for new cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from .._anndata import (
+    check_adata,
+    choose_clustering,
+    read_labels,
+    read_matrix,
+    read_recorded_matrix,
+    read_result,
+    write_result,
+)
+from .._validation import check_out_of_memory, check_positive_number
+from ..core.blocks import is_backed, is_dask, read_rows, select_genes
+from ..core.extension import Extension, vote
+from ..core.geometry import check_finite
+from ._progress import progress_bar
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+    from numpy.typing import NDArray
+
+# Of a larger reference a sample speaks: its labels in proportion, but of each at least so many cells.
+MAX_REFERENCE_CELLS = 20_000
+MIN_CELLS_PER_LABEL = 50
+
+
+def transfer(
+    adata_new: AnnData,
+    adata_ref: AnnData,
+    key: str = "utc",
+    *,
+    labels: str | None = None,
+    min_shared_genes: float = 0.5,
+    n_jobs: int | None = None,
+) -> None:
+    """Give new cells the clusters and the embedding of a reference.
+
+    Each new cell gets a weighted mean of the embedding, and a weighted vote on the label, of its nearest cells in the
+    reference, by the genes that both have: the rule by which :func:`scutc.tl.utc` places cells that are not landmarks.
+    A cell that is in the reference itself gets what it has there. The matrix of the new cells is read as that of the
+    reference was, for example from the same layer, and must be normalised the same way.
+
+    Parameters
+    ----------
+    adata_new
+        New cells, in memory, backed, or with Dask arrays whose chunks hold whole rows.
+    adata_ref
+        Cells with a result of :func:`scutc.tl.utc`, and still with the matrix that it was made of. Of more than 20 000
+        cells a sample is used, in proportion to the labels, with at least 50 cells of each.
+    key
+        Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
+    labels
+        Column of ``adata_ref.obs`` to transfer, for example names that were given to the clusters; the clusters by
+        default. Cells of the reference without a label are left out.
+    min_shared_genes
+        Raise where fewer than this part of the reference's genes are among the new cells' genes.
+    n_jobs
+        Number of threads, by default ``scanpy.settings.n_jobs``.
+
+    Returns
+    -------
+    ``None``. Sets these fields:
+
+    ``adata_new.obs[labels]``
+        Label of each cell, with the categories of the reference. Without ``labels`` this is ``adata_new.obs[key]``.
+    ``adata_new.obs[labels + "_confidence"]``
+        Share of the vote that the label got, up to 1.
+    ``adata_new.obsm["X_" + key]``
+        Where the cells lie in the reference's fused embedding.
+    ``adata_new.uns[key]``
+        A dictionary: ``params``, ``n_shared_genes`` and ``missing_genes``, those of the reference that are not there.
+
+    Examples
+    --------
+    >>> import scanpy as sc
+    >>> import scutc
+    >>> adata = sc.datasets.blobs(n_variables=200, n_centers=3, n_observations=120)
+    >>> reference, new = adata[:90].copy(), adata[90:].copy()
+    >>> scutc.tl.utc(reference, n_clusters=3)
+    >>> scutc.tl.transfer(new, reference)
+    >>> new.obs["utc"].cat.categories.to_list()
+    ['0', '1', '2']
+    >>> new.obsm["X_utc"].shape
+    (30, 3)
+    """
+    from scanpy import logging as logg
+    from scanpy import settings
+
+    start = logg.info("transferring uniform tensor clustering to new cells")
+    check_adata(adata_new)
+    check_positive_number("min_shared_genes", min_shared_genes)
+    result = read_result(adata_ref, key)
+    params = result["params"]
+    column = choose_clustering(key, result, labels)
+    known = read_labels(adata_ref, column)
+    embedding, _ = read_matrix(adata_ref, use_rep=f"X_{key}")
+    reference, genes = read_recorded_matrix(adata_ref, params)
+    new, new_genes = read_recorded_matrix(adata_new, params, all_genes=True)
+    shared = _shared_genes(genes, new_genes, min_shared_genes)
+    missing = genes.difference(shared, sort=False)
+    if len(missing):
+        logg.warning(f"{len(missing)} of the reference's {len(genes)} genes are missing from the new cells: left out")
+
+    n_jobs = settings.n_jobs if n_jobs is None else n_jobs
+    speakers = _speakers(known, int(params["random_state"]))
+    matrix = select_genes(new, new_genes.get_indexer(shared))
+    if is_dask(matrix) or is_backed(matrix):
+        check_out_of_memory(matrix)
+    with threadpool_limits(limits=1):
+        rows = read_rows(select_genes(reference, genes.get_indexer(shared)), speakers, n_jobs)
+        check_finite(rows, speakers)
+        extension = Extension(rows, params["metric"], int(params["n_neighbors"]), n_jobs)
+        weights = extension.weights(matrix, n_jobs, progress_bar("transfer"))
+    shares = vote(weights, known.codes[speakers], len(known.categories))
+    write_result(
+        adata_new,
+        key,
+        obs={
+            column: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=known.dtype),
+            f"{column}_confidence": shares.max(axis=1),
+        },
+        embedding=weights @ embedding[speakers],
+        uns={
+            "params": {"labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
+            "n_shared_genes": len(shared),
+            "missing_genes": np.array(missing, dtype=str),
+        },
+    )
+    logg.info(
+        "    finished",
+        time=start,
+        deep=(
+            f"added\n    'X_{key}', the reference's fused embedding (adata.obsm)\n"
+            f"    '{column}', its labels (adata.obs, categorical)\n"
+            f"    '{column}_confidence', their shares of the vote (adata.obs)\n"
+            f"    '{key}', parameters and genes (adata.uns)"
+        ),
+    )
+
+
+def _shared_genes(reference: pd.Index, new: pd.Index, min_shared: float) -> pd.Index:
+    for name, genes in (("adata_ref", reference), ("adata_new", new)):
+        if not genes.is_unique:
+            msg = f"Genes of {name} share a name: make them unique, for example with {name}.var_names_make_unique()."
+            raise ValueError(msg)
+    shared = reference[reference.isin(new)]
+    if len(shared) < max(1, min_shared * len(reference)):
+        msg = (
+            f"Only {len(shared)} of the reference's {len(reference)} genes are among the {len(new)} of the new cells "
+            f"(first ones: {', '.join(map(str, reference[:3]))} and {', '.join(map(str, new[:3]))}). Check that both "
+            f"name genes the same way, or lower min_shared_genes={min_shared}."
+        )
+        raise ValueError(msg)
+    return shared
+
+
+def _speakers(labels: pd.Categorical, seed: int) -> NDArray[np.intp]:
+    """Positions, ascending, of the cells of the reference that speak for it: all that are labelled, or a sample."""
+    labelled = np.flatnonzero(labels.codes >= 0)
+    if len(labelled) < 2:
+        msg = f"{len(labelled)} cells of the reference are labelled: transfer needs at least 2."
+        raise ValueError(msg)
+    if len(labelled) <= MAX_REFERENCE_CELLS:
+        return labelled
+    shuffled = np.random.default_rng(seed).permutation(labelled)
+    codes = pd.Series(labels.codes[shuffled])
+    turn = codes.groupby(codes).cumcount().to_numpy()
+    sizes = np.bincount(codes, minlength=len(labels.categories))[codes]
+    chosen = turn < np.maximum(MIN_CELLS_PER_LABEL, sizes * (MAX_REFERENCE_CELLS / len(labelled)))
+    return np.sort(shuffled[chosen])
