@@ -227,22 +227,22 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.orders_ = orders
         self.metric_ = usable_metric(self.metric, n_features)
         self.seed_ = draw_seed(self.random_state)
-        self._extension: Extension | None = None
         # One BLAS thread, parallel over blocks of rows instead: BLAS sums in another order with more threads.
         with threadpool_limits(limits=1):
             if n_landmarks is None:
                 self.landmarks_: NDArray[np.intp] | None = None
-                self._known = X if in_memory(X) else read_rows(X, np.arange(n_samples), self.n_jobs, self._progress)
-                check_finite(self._known)
+                known = X if in_memory(X) else read_rows(X, np.arange(n_samples), self.n_jobs, self._progress)
+                check_finite(known)
             else:
                 self._report(f"{n_landmarks} landmarks for {n_samples} samples")
                 landmarks = choose_landmarks(X, n_landmarks, self.metric_, self.seed_, self.n_jobs, self._progress)
-                self.landmarks_, self._known = landmarks.cells, landmarks.profiles
-            self._solve()
-            self._weights = None
-            if n_landmarks is not None:
-                self._report(f"{n_samples} samples from their nearest landmarks")
-                self._weights = self._extend(X)
+                self.landmarks_, known = landmarks.cells, landmarks.profiles
+            self._solve(known)
+        self._extension = Extension(known, self.metric_, self.n_neighbors, self.n_jobs)
+        self._weights = None
+        if n_landmarks is not None:
+            self._report(f"{n_samples} samples from their nearest landmarks")
+            self._weights = self._extend(X)
         iterations = self._solution.iterations
         self.objective_history_ = None if iterations is None else iterations.objective
         self.n_iter_ = 0 if iterations is None else iterations.n_iter
@@ -250,14 +250,14 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.relative_gradient_ = None if iterations is None else iterations.relative_gradient
         self.spectrum_ = self._solution.spectrum
         self.order_spectra_ = self._solution.order_spectra
-        known = self._known_embedding
-        self.embedding_ = known if self._weights is None else self._weights @ known
+        embedding = self._known_embedding
+        self.embedding_ = embedding if self._weights is None else self._weights @ embedding
         self.labels_, self.agreement_, self._known_labels = self._cut(self.n_clusters_)
         return self
 
-    def _solve(self) -> None:
+    def _solve(self, known: Any) -> None:
         """Find the embeddings of the samples or landmarks, and the number of clusters if it is not given."""
-        n_known = self._known.shape[0]
+        n_known = known.shape[0]
         settings = AffinitySettings(
             n_neighbors=self.n_neighbors,
             n_anchors=self.n_anchors,
@@ -275,7 +275,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             progress=self._progress,
         )
         self._report(f"distances between {n_known} samples")
-        geometry = compute_geometry(self._known, self.metric_, self.n_jobs)
+        geometry = compute_geometry(known, self.metric_, self.n_jobs)
         affinities = {order: AFFINITIES[self.affinity][order](geometry, settings) for order in self.orders_}
         if self.solver == "spectral" or self.n_clusters is None:
             self._solution = solve_spectral(affinities, solver_settings)
@@ -405,9 +405,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def _extend(self, X: Any) -> Any:
         """The weights that each row gives to the samples or landmarks that were embedded."""
         with threadpool_limits(limits=1):
-            if self._extension is None:
-                self._extension = Extension(self._known, self.metric_, self.n_neighbors, self.n_jobs)
-            return self._extension.weights(X, self.n_jobs, self._progress)
+            return self._extension.weights(X, self._progress)
 
     def _cut(self, n_clusters: int) -> tuple[NDArray[np.intp], dict[int, float], NDArray[np.intp]]:
         """Labels of all samples, each order's agreement, and labels of those that were embedded."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,32 +80,48 @@ def _leading_eigenpairs(
     return eigsh(gram, k=n_directions, which="LA", v0=start)
 
 
-class Extension:
-    """The rule that gives any cell the weights of some landmarks, cells that are known.
+@dataclass(frozen=True)
+class Rule:
+    """How a cell weighs its nearest landmarks, from where these lie: all that has to be sent to where blocks are read.
 
     Of a cell's m + 1 nearest landmarks, at squared distances d², the nearer m get weights ∝ (R² − d²) / d², where R² is
     that of the last. A cell that is a landmark itself keeps what it has; the weights have no jumps, since a landmark
     enters the nearest with weight 0; and a constant added to all large d², the concentration of distances, cancels.
     """
 
-    def __init__(self, landmarks: Any, metric: str, n_neighbors: int, n_jobs: int | None = None) -> None:
-        self._subspace = Subspace.of(landmarks, metric, n_jobs)
-        self._landmarks = self._subspace.coordinates(landmarks)
-        self._n_neighbors = min(n_neighbors + 1, len(self._landmarks))
+    subspace: Subspace
+    landmarks: NDArray[np.float64]
+    n_neighbors: int
 
-    def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
-        """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
-        return stack(map_blocks(self.weights_of_block, matrix, n_jobs, progress))
-
-    def weights_of_block(self, cells: Any, first: int = 0) -> sparse.csr_array:
-        """The same for a block of rows, the first of which has this number in the data."""
+    def __call__(self, cells: Any, first: int) -> sparse.csr_array:
+        """Cells × landmarks, for a block of rows, the first of which has this number in the data."""
         numbers = np.arange(first, first + cells.shape[0])
         check_finite(cells, numbers)
-        coordinates = self._subspace.coordinates(cells, numbers)
-        search = NearestNeighbors(n_neighbors=self._n_neighbors, algorithm="brute").fit(self._landmarks)
+        coordinates = self.subspace.coordinates(cells, numbers)
+        n_nearest = min(self.n_neighbors + 1, len(self.landmarks))
+        search = NearestNeighbors(n_neighbors=n_nearest, algorithm="brute").fit(self.landmarks)
         distances, nearest = search.kneighbors(coordinates)
         weights = _weights(distances**2)
-        return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self._landmarks))
+        return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self.landmarks))
+
+
+class Extension:
+    """Leads from landmarks, the rows of a matrix, to any cells. What it needs for that is computed when it is used."""
+
+    def __init__(self, landmarks: Any, metric: str, n_neighbors: int, n_jobs: int | None = None) -> None:
+        self._landmarks = landmarks
+        self._metric = metric
+        self._n_neighbors = n_neighbors
+        self._n_jobs = n_jobs
+
+    @cached_property
+    def _rule(self) -> Rule:
+        subspace = Subspace.of(self._landmarks, self._metric, self._n_jobs)
+        return Rule(subspace, subspace.coordinates(self._landmarks), self._n_neighbors)
+
+    def weights(self, matrix: Any, progress: Progress = no_progress) -> sparse.csr_array:
+        """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
+        return stack(map_blocks(self._rule, matrix, self._n_jobs, progress))
 
 
 def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -118,7 +118,7 @@ def transfer(
         rows = read_rows(select_genes(reference, genes.get_indexer(shared)), speakers, n_jobs)
         check_finite(rows, speakers)
         extension = Extension(rows, params["metric"], int(params["n_neighbors"]), n_jobs)
-        weights = extension.weights(matrix, n_jobs, progress_bar("transfer"))
+        weights = extension.weights(matrix, progress_bar("transfer"))
     shares = vote(weights, known.codes[speakers], len(known.categories))
     write_result(
         adata_new,
