@@ -79,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--orders", type=_integers, metavar="P[,P…]", help="orders to fuse: 2,3,4 or some of them")
     run.add_argument("--metric", choices=METRICS)
     run.add_argument("--n-neighbors", type=int, metavar="N", help="perplexity of order 2, reach of order 4's pairs")
+    run.add_argument(
+        "--n-landmarks", type=_count, metavar="N", help="cells that stand for all: a number, 'all' or 'auto'"
+    )
     run.add_argument("--n-anchors", type=_count, metavar="N", help="anchors of order 3: a number, 'all' or 'auto'")
     run.add_argument(
         "--n-pairs", type=_count, metavar="N", help="reference pairs of order 4: a number, 'all' or 'auto'"

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from .affinities.neighborhoods import scatter_rows
-from .blocks import read_rows
+from .blocks import map_blocks, read_rows
 from .extension import Subspace
 from .geometry import check_finite, means_and_lengths
 from .parallel import Progress, map_row_blocks, no_progress
@@ -64,10 +64,15 @@ def choose_landmarks(
     sampled = np.sort(rng.choice(n_cells, n_sampled, replace=False))
     sample = read_rows(matrix, sampled, n_jobs, progress)
     check_finite(sample, sampled)
-    if metric == "correlation":
-        means_and_lengths(sample.astype(np.float64), sampled)  # raises on cells that have no correlation with others
     leaders = np.sort(rng.choice(n_sampled, min(n_sampled, CELLS_OF_SUBSPACE), replace=False))
-    coordinates = Subspace.of(sample[leaders], metric, n_jobs).coordinates(sample)
+    if metric == "correlation":
+        means_and_lengths(sample[leaders].astype(np.float64), sampled[leaders])  # its errors name the right cells
+    subspace = Subspace.of(sample[leaders], metric, n_jobs)
+
+    def coordinates_of(cells: Any, first: int) -> NDArray[np.float64]:
+        return subspace.coordinates(cells, sampled[first : first + cells.shape[0]])
+
+    coordinates = np.concatenate(map_blocks(coordinates_of, sample, n_jobs))
     neighbors = _nearest(coordinates, max(1, round(n_sampled / n_landmarks)), n_jobs)
     landmarks = sketch(coordinates[neighbors].mean(axis=1), n_landmarks, rng)
     return Landmarks(sampled[landmarks], _mean_profiles(sample, neighbors[landmarks]))
@@ -113,6 +118,6 @@ def _mean_profiles(sample: Any, members: NDArray[np.intp]) -> Any:
     """Mean of the rows that each row of ``members`` names; dense, unless they name one each."""
     if members.shape[1] == 1:
         return sample[members[:, 0]]
-    averaging = scatter_rows(members, np.full(members.shape, 1 / members.shape[1]), sample.shape[0])
-    profiles = averaging @ sample
+    shares = np.full(members.shape, 1 / members.shape[1], dtype=np.result_type(sample.dtype, np.float32))
+    profiles = scatter_rows(members, shares, sample.shape[0]) @ sample
     return profiles.toarray() if sparse.issparse(profiles) else profiles
