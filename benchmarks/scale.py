@@ -256,8 +256,8 @@ def in_memory(work: Path) -> str:
     table = markdown(pd.DataFrame(rows).set_index("cells"))
     return (
         "scanpy: PCA 50, neighbours, Leiden, warm; ARI at the resolution that gives 10 clusters (its time is without "
-        "the search for that). Wanted: ratios of at most 1, an ARI of at least scanpy's less 0.01, and the rarest group, "
-        f"0.2 % of the cells, found: an overlap (Jaccard index with a cluster) of at least {FOUND}.\n\n{table}"
+        "the search for that). Wanted: ratios of at most 1, an ARI of at least scanpy's less 0.01, and the rarest "
+        f"group, 0.2 % of the cells, found: an overlap (Jaccard index with a cluster) of at least {FOUND}.\n\n{table}"
     )
 
 

@@ -130,9 +130,9 @@ def means_and_lengths(
         lengths = np.sqrt(squares + (n_genes - n_stored) * means**2)
     else:
         lengths = np.concatenate(
-            [np.linalg.norm(values[rows] - means[rows, None], axis=1) for rows in row_blocks(n_cells, n_genes)]
+            [_row_lengths(values[rows] - means[rows, None]) for rows in row_blocks(n_cells, n_genes)]
         )
-        flat = lengths <= 1e-12 * np.linalg.norm(values, axis=1)
+        flat = lengths <= 1e-12 * _row_lengths(values)
     if flat.any():
         first = np.argmax(flat) if cells is None else cells[np.argmax(flat)]
         msg = (
@@ -142,6 +142,11 @@ def means_and_lengths(
         )
         raise ValueError(msg)
     return means, lengths
+
+
+def _row_lengths(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Unlike numpy.linalg.norm without a copy of the values.
+    return np.sqrt(np.einsum("ij,ij->i", values, values))
 
 
 def _gram_of_dense(values: NDArray[np.float64], metric: str, n_jobs: int | None) -> NDArray[np.float64]:
