@@ -373,7 +373,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Label new samples by a weighted vote of the nearest fitted ones.
 
-        Samples that were fitted get the label that they have in ``labels_``.
+        Samples that were fitted get the label that they have in ``labels_``; with landmarks but for those of clusters
+        that no sample votes for most, each of which has one sample there nevertheless.
 
         Parameters
         ----------
