@@ -23,6 +23,13 @@ def check_adata(adata: Any) -> None:
         raise TypeError(msg)
 
 
+def check_writable(adata: AnnData) -> None:
+    """Raise where a result cannot be written, before it is computed."""
+    if adata.is_view and adata.isbacked:
+        msg = "adata is a view of a backed AnnData, which nothing can be written to: use adata.to_memory() first."
+        raise ValueError(msg)
+
+
 def check_key(key: Any) -> None:
     """Raise unless results can be written, and read from a file again, under this key."""
     if not isinstance(key, str) or not key or "/" in key:

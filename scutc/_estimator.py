@@ -373,7 +373,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Label new samples by a weighted vote of the nearest fitted ones.
 
-        Samples that were fitted get the label that they have in ``labels_``.
+        Samples that were fitted get the label that they have in ``labels_``; with landmarks but for those of clusters
+        that no sample votes for most, each of which has one sample there nevertheless.
 
         Parameters
         ----------
@@ -430,11 +431,12 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
 
     def _check_matrix(self, X: Any, *, reset: bool) -> Any:
         """Raise on what cannot be clustered; return a matrix in memory, CSR if sparse, or one that is out of it."""
+        min_samples = 2 if reset else 1
         if is_dask(X) or is_backed(X):
-            check_out_of_memory(X)
+            check_out_of_memory(X, min_samples)
             return validate_data(self, X, reset=reset, skip_check_array=True)
         X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+            self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=min_samples
         )
         check_finite(X)
         return X
@@ -458,6 +460,9 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         check_choice("solver", self.solver, tuple(SOLVERS))
         check_positive_integer("n_neighbors", self.n_neighbors)
         check_positive_integer("n_landmarks", self.n_landmarks, "auto", None)
+        if self.n_landmarks == 1:
+            msg = "n_landmarks=1 has no neighbours to be compared with: take at least 2, better many more."
+            raise ValueError(msg)
         check_positive_integer("n_anchors", self.n_anchors, "auto", None)
         check_positive_integer("n_pairs", self.n_pairs, "auto", None)
         check_positive_number("sharpness", self.sharpness)

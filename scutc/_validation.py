@@ -86,8 +86,8 @@ def check_n_clusters(n_clusters: Any, n_samples: int, n_landmarks: int | None = 
         raise ValueError(msg)
 
 
-def check_out_of_memory(X: Any) -> None:
-    """Raise unless a Dask or backed array can be read by rows and clustered."""
+def check_out_of_memory(X: Any, min_samples: int = 1) -> None:
+    """Raise unless a Dask or backed array can be read by rows and has so many of them."""
     if len(X.shape) != 2:
         msg = f"Expected 2D array, got one of shape {X.shape}: cells × genes."
         raise ValueError(msg)
@@ -99,8 +99,8 @@ def check_out_of_memory(X: Any) -> None:
     if X.dtype.kind not in "biuf":
         msg = f"The matrix holds {X.dtype}, not numbers."
         raise ValueError(msg)
-    if X.shape[0] < 2:
-        msg = f"Found array with {X.shape[0]} sample(s), but a minimum of 2 is required."
+    if X.shape[0] < min_samples:
+        msg = f"Found array with {X.shape[0]} sample(s), but a minimum of {min_samples} is required."
         raise ValueError(msg)
 
 

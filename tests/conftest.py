@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scanpy as sc
 from anndata import AnnData
+from scipy import sparse
 
 mpl.use("Agg")
 
@@ -21,6 +22,14 @@ def make_groups(sizes: tuple[int, ...] = (20, 15, 10), n_genes: int = 60, seed: 
     sc.pp.normalize_total(adata)
     sc.pp.log1p(adata)
     return adata
+
+
+def snapshot(adata: AnnData) -> tuple:
+    """All that a tool could have written to, to be compared before and after."""
+    arrays = {name: np.asarray(value).tobytes() for name, value in adata.obsm.items()}
+    matrix = adata.X.toarray() if sparse.issparse(adata.X) else adata.X
+    names = [list(map(str, part)) for part in (adata.var, adata.varm, adata.layers, adata.obsp)]
+    return arrays, str(matrix), names, repr(adata.uns), adata.is_view, adata.obs.to_csv()
 
 
 @pytest.fixture

@@ -10,15 +10,8 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 import scutc
-from conftest import make_groups
+from conftest import make_groups, snapshot
 from scutc.core.solvers.column_form import polar
-
-
-def snapshot(adata: AnnData) -> tuple:
-    arrays = {name: np.asarray(value).tobytes() for name, value in adata.obsm.items()}
-    matrix = adata.X.toarray() if sparse.issparse(adata.X) else adata.X
-    names = [list(map(str, part)) for part in (adata.var, adata.varm, adata.layers, adata.obsp)]
-    return arrays, str(matrix), names, repr(adata.uns), adata.is_view, adata.obs.to_csv()
 
 
 def test_writes_labels_embedding_and_description(adata):

@@ -39,8 +39,9 @@ def is_dask(matrix: Any) -> bool:
 
 def is_backed(matrix: Any) -> bool:
     """Whether it lies in a file and gives rows for a slice."""
+    # Views of an AnnData are in memory too, though their types are anndata's.
     library = type(matrix).__module__.partition(".")[0]
-    return isinstance(matrix, SelectedGenes) or library in {"anndata", "h5py", "zarr"}
+    return isinstance(matrix, SelectedGenes) or (library in {"anndata", "h5py", "zarr"} and not in_memory(matrix))
 
 
 def check_row_chunks(matrix: Any) -> None:
@@ -66,7 +67,9 @@ def map_blocks(
     """
     if is_dask(matrix):
         starts = np.cumsum([0, *matrix.chunks[0][:-1]]).tolist()
-        chunks = list(zip(matrix.to_delayed().ravel(), starts, strict=True))
+        sized = zip(matrix.to_delayed().ravel(), starts, matrix.chunks[0], strict=True)
+        # Filtering cells leaves chunks without any.
+        chunks = [(chunk, start) for chunk, start, n_rows in sized if n_rows]
         client = _dask_client()
         if client is not None:
             return _map_on_workers(client, function, chunks, progress)
@@ -101,6 +104,7 @@ class SelectedGenes:
         self._genes = genes
         self.shape = (matrix.shape[0], len(genes))
         self.dtype = matrix.dtype
+        self.format = getattr(matrix, "format", "csr")
 
     def __getitem__(self, rows: slice) -> Any:
         return _as_rows(self._matrix[rows])[:, self._genes]

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from .._anndata import (
     check_adata,
+    check_writable,
     choose_clustering,
     read_labels,
     read_matrix,
@@ -96,6 +97,10 @@ def transfer(
 
     start = logg.info("transferring uniform tensor clustering to new cells")
     check_adata(adata_new)
+    check_writable(adata_new)
+    if adata_new.n_obs == 0:
+        msg = "adata_new has 0 cells: there is none to label."
+        raise ValueError(msg)
     check_positive_number("min_shared_genes", min_shared_genes)
     result = read_result(adata_ref, key)
     params = result["params"]
@@ -112,8 +117,9 @@ def transfer(
     n_jobs = settings.n_jobs if n_jobs is None else n_jobs
     speakers = _speakers(known, int(params["random_state"]))
     matrix = select_genes(new, new_genes.get_indexer(shared))
-    if is_dask(matrix) or is_backed(matrix):
-        check_out_of_memory(matrix)
+    for read in (reference, matrix):
+        if is_dask(read) or is_backed(read):
+            check_out_of_memory(read)
     with threadpool_limits(limits=1):
         rows = read_rows(select_genes(reference, genes.get_indexer(shared)), speakers, n_jobs)
         check_finite(rows, speakers)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._anndata import check_adata, check_key, numbered_categories, read_matrix, write_result
+from .._anndata import check_adata, check_key, check_writable, numbered_categories, read_matrix, write_result
 from .._estimator import UTC
 from .._validation import check_n_clusters
 from ._progress import progress_bar
@@ -164,6 +164,7 @@ def utc(
 
     start = logg.info("computing uniform tensor clustering")
     check_adata(adata)
+    check_writable(adata)
     check_key(key_added)
     if copy and adata.isbacked:
         msg = "copy=True cannot copy the file behind a backed adata: leave copy out, or use adata.to_memory() first."

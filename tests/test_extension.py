@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
+
+from conftest import make_groups
+from scutc import UTC
+from scutc.core.extension import MAX_CELLS_DENSE, Extension, Rule, Subspace, _weights, elect, vote
+
+
+def standardized(X: np.ndarray) -> np.ndarray:
+    X = X - X.mean(axis=1, keepdims=True)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def slow_weights(cells: np.ndarray, landmarks: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """The formula, cell by cell: of the m + 1 nearest the nearer m get weights ∝ (R² − d²) / d²."""
+    weights = np.zeros((len(cells), len(landmarks)))
+    for i, cell in enumerate(cells):
+        squared = [float(((cell - landmark) ** 2).sum()) for landmark in landmarks]
+        nearest = sorted(range(len(landmarks)), key=lambda j: squared[j])[: n_neighbors + 1]
+        reach = squared[nearest[-1]]
+        for j in nearest[:-1]:
+            weights[i, j] = (reach - squared[j]) / squared[j]
+        weights[i] /= weights[i].sum()
+    return weights
+
+
+def counts(n_cells: int, n_genes: int = 80, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).poisson(2.0, size=(n_cells, n_genes)).astype(float)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 4, 15, 100])
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_weights_equal_those_of_the_formula(metric, n_neighbors):
+    landmarks, cells = counts(30), counts(12, seed=1)
+    # New cells have directions of their own, in which all landmarks are equally far: only what cells share counts.
+    subspace = Subspace.of(landmarks, metric, None)
+    expected = slow_weights(subspace.coordinates(cells), subspace.coordinates(landmarks), n_neighbors)
+    found = Extension(landmarks, metric, n_neighbors).weights(cells)
+    assert sparse.issparse(found)
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_weights_equal_those_of_true_distances_where_landmarks_span_all(metric):
+    # More landmarks than genes, so that a cell has no direction of its own.
+    landmarks, cells = counts(45, n_genes=20), counts(12, n_genes=20, seed=1)
+    points = [standardized(X) if metric == "correlation" else X for X in (cells, landmarks)]
+    found = Extension(landmarks, metric, 6).weights(cells)
+    np.testing.assert_allclose(found.toarray(), slow_weights(*points, 6), atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_rows_of_weights_are_shares_and_near_landmarks_have_most(metric, container):
+    landmarks, cells = counts(40), counts(25, seed=1)
+    weights = Extension(container(landmarks), metric, 7).weights(container(cells)).toarray()
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
+    assert (weights >= 0).all()
+    assert ((weights > 0).sum(axis=1) == 7).all()
+    subspace = Subspace.of(landmarks, metric, None)
+    distances = cdist(subspace.coordinates(cells), subspace.coordinates(landmarks))
+    np.testing.assert_array_equal(weights.argmax(axis=1), distances.argmin(axis=1))
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_a_landmark_weighs_only_itself(metric):
+    landmarks = counts(60)
+    weights = Extension(landmarks, metric, 15).weights(landmarks).toarray()
+    np.testing.assert_allclose(weights, np.eye(60), atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-100, 1.0, 1e100])
+def test_units_and_offset_do_not_change_euclidean_weights(factor, offset):
+    landmarks, cells = counts(30), counts(12, seed=1)
+    expected = Extension(landmarks, "euclidean", 6).weights(cells).toarray()
+    found = Extension(factor * (landmarks + offset), "euclidean", 6).weights(factor * (cells + offset)).toarray()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_weights_have_no_jumps():
+    # A walk across the landmarks: at some steps others are nearest, at none do the weights jump.
+    rng = np.random.default_rng(0)
+    landmarks = rng.normal(size=(40, 3))
+    subspace = Subspace("euclidean", 1.0, np.eye(3), np.zeros(3))
+    rule = Rule(subspace, landmarks, 5)
+    start, stop = rng.normal(size=(2, 3))
+    changes = {}
+    for n_steps in (500, 5000):
+        walk = start + np.linspace(0, 1, n_steps)[:, None] * (stop - start)
+        weights = rule(walk, 0).toarray()
+        sets = weights > 0
+        assert (sets[1:] != sets[:-1]).any(axis=1).sum() >= 5
+        changes[n_steps] = np.abs(np.diff(weights, axis=0)).max()
+    assert changes[500] < 0.1
+    # Ten times smaller steps, ten times smaller changes; a jump would stay as large.
+    assert changes[5000] < 0.2 * changes[500]
+
+
+def test_a_constant_added_to_large_squared_distances_hardly_matters():
+    squared = np.sort(1000 + 10 * np.random.default_rng(0).random((20, 9)), axis=1)
+    plain, shifted = _weights(squared), _weights(squared + 1000)
+    assert np.abs(plain - shifted).max() < 0.01
+    # What is left is the margin by which each is nearer than the last.
+    margins = squared[:, -1:] - squared[:, :-1]
+    np.testing.assert_allclose(shifted, margins / margins.sum(axis=1, keepdims=True), atol=0.01)
+    assert plain.max() > 0.2
+
+
+def test_one_landmark_gets_all_weight():
+    np.testing.assert_array_equal(_weights(np.array([[0.0], [3.0]])), 1.0)
+    rule = Rule(Subspace("euclidean", 1.0, np.eye(2), np.zeros(2)), np.zeros((1, 2)), 15)
+    np.testing.assert_array_equal(rule(np.ones((3, 2)), 0).toarray(), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_landmarks_that_all_coincide_share_the_weight(metric):
+    landmarks = np.tile(np.arange(6.0), (8, 1))
+    for cells in (landmarks[:2], counts(5, n_genes=6)):
+        weights = Extension(landmarks, metric, 4).weights(cells).toarray()
+        assert np.isfinite(weights).all()
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+
+
+def test_copies_of_a_landmark_share_its_weight():
+    landmarks = counts(20)
+    weights = Extension(np.vstack([landmarks, landmarks]), "correlation", 10).weights(landmarks).toarray()
+    np.testing.assert_allclose(weights[:, :20] + weights[:, 20:], np.eye(20), atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("n_cells", [2, 5, 50])
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_distances_along_the_directions_are_the_true_ones_of_few_cells(metric, n_cells, container):
+    cells = counts(n_cells)
+    points = standardized(cells) if metric == "correlation" else cells / cells.max()
+    coordinates = Subspace.of(container(cells), metric, None).coordinates(container(cells))
+    np.testing.assert_allclose(cdist(coordinates, coordinates), cdist(points, points), atol=1e-9)
+    np.testing.assert_allclose(coordinates.mean(axis=0), 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_other_cells_are_projected_on_the_directions(metric):
+    # Literally: the principal axes of the landmarks, and the new cells' coordinates along them.
+    landmarks, cells = counts(20), counts(10, seed=1)
+    points, new = (standardized(X) if metric == "correlation" else X / landmarks.max() for X in (landmarks, cells))
+    center = points.mean(axis=0)
+    axes = np.linalg.svd(points - center, full_matrices=False)[2][:19]
+    expected = (new - center) @ axes.T
+    found = Subspace.of(landmarks, metric, None).coordinates(cells)
+    # Axes may be mirrored and are in another order: distances to the landmarks tell.
+    landmarks_found = Subspace.of(landmarks, metric, None).coordinates(landmarks)
+    np.testing.assert_allclose(cdist(found, landmarks_found), cdist(expected, (points - center) @ axes.T), atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_many_cells_keep_the_fifty_strongest_directions(metric):
+    cells = counts(MAX_CELLS_DENSE + 20, n_genes=70)
+    points = standardized(cells) if metric == "correlation" else cells / cells.max()
+    expected = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[:50]
+    coordinates = Subspace.of(cells, metric, None).coordinates(cells)
+    np.testing.assert_allclose(np.sort(np.linalg.norm(coordinates, axis=0))[::-1], expected, rtol=1e-8)
+
+
+def test_votes_are_shares_of_labels():
+    weights = sparse.csr_array(np.array([[0.5, 0.3, 0.2], [0.0, 0.0, 1.0]]))
+    np.testing.assert_allclose(vote(weights, np.array([0, 1, 1]), 3), [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])
+
+
+def test_the_largest_share_is_elected_and_every_label_by_someone():
+    shares = np.array([[0.9, 0.0, 0.1], [0.8, 0.0, 0.2], [0.6, 0.0, 0.4], [0.1, 0.9, 0.0]])
+    np.testing.assert_array_equal(elect(shares), [0, 0, 2, 1])
+
+
+def test_no_label_loses_its_only_cell_to_one_without():
+    # The cell with most for label 2 is the only one of label 1.
+    shares = np.array([[0.9, 0.1, 0.0], [0.8, 0.1, 0.1], [0.0, 0.6, 0.4]])
+    np.testing.assert_array_equal(elect(shares), [0, 2, 1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_labels_are_elected_even_with_as_many_labels_as_cells(seed):
+    rng = np.random.default_rng(seed)
+    for n_cells in (6, 9):
+        shares = rng.random((n_cells, 6)) * [1.0, 0.1, 0.1, 0.0, 0.0, 0.0]
+        assert set(elect(shares)) == set(range(6))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 30])
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_fitted_samples_get_back_what_they_have(metric, n_landmarks):
+    X = make_groups((50, 40, 30)).X
+    model = UTC(3, metric=metric, n_landmarks=n_landmarks).fit(X)
+    assert (model.landmarks_ is None) == (n_landmarks is None)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    # In any order, and of some of them alone.
+    some = np.random.default_rng(0).permutation(len(X))[:40]
+    np.testing.assert_allclose(model.transform(sparse.csr_array(X[some])), model.embedding_[some], atol=1e-9)
+    np.testing.assert_array_equal(model.predict(X[some]), model.labels_[some])
+    np.testing.assert_array_equal(model.predict(X[:1]), model.labels_[:1])
+
+
+def test_only_samples_that_a_cluster_got_against_the_vote_are_predicted_otherwise():
+    # Three groups and more clusters: some landmarks have a label that no sample votes for, and yet one has to have it.
+    X = make_groups((50, 40, 30)).X
+    model = UTC(4, metric="euclidean", n_landmarks=30).fit(X)
+    differ = model.predict(X) != model.labels_
+    assert differ.any()
+    assert (np.bincount(model.labels_)[model.labels_[differ]] == 1).all()
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 30])
+def test_new_samples_of_a_group_get_its_label(n_landmarks):
+    adata = make_groups((80, 60, 40))
+    fitted, new = adata[::2], adata[1::2]
+    model = UTC(3, n_landmarks=n_landmarks).fit(fitted.X)
+    names = dict(zip(model.labels_, fitted.obs["group"], strict=True))
+    assert [names[label] for label in model.predict(new.X)] == new.obs["group"].tolist()
+    together = np.vstack([model.embedding_, model.transform(new.X)])
+    nearest = cdist(together[90:], together[:90]).argmin(axis=1)
+    assert adjusted_rand_score(fitted.obs["group"].to_numpy()[nearest], new.obs["group"]) == 1.0
+
+
+def test_fewer_features_than_were_fitted_are_refused():
+    X = make_groups().X
+    model = UTC(3).fit(X)
+    for method in (model.transform, model.predict):
+        with pytest.raises(ValueError, match="X has 59 features, but UTC is expecting 60"):
+            method(X[:, 1:])
+
+
+def test_bad_new_samples_are_named():
+    X = make_groups().X
+    model = UTC(3).fit(X)
+    X[7, 4] = np.nan
+    with pytest.raises(ValueError, match="1 NaN and 0 infinite values, the first in cell 7, gene 4"):
+        model.predict(X)
+    X[7] = 0.0
+    with pytest.raises(ValueError, match="the first of them is cell 7 "):
+        model.transform(sparse.csr_matrix(X))
