@@ -244,3 +244,15 @@ def test_bad_new_samples_are_named():
     X[7] = 0.0
     with pytest.raises(ValueError, match="the first of them is cell 7 "):
         model.transform(sparse.csr_matrix(X))
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_directions_of_many_cells_come_from_some_of_them(metric, monkeypatch):
+    rng = np.random.default_rng(0)
+    cells = rng.normal(size=(90, 30)) + 5 * rng.normal(size=(3, 30))[np.repeat(np.arange(3), 30)]
+    whole = Extension(cells, metric, 5).weights(cells[:7] + 0.01)
+    monkeypatch.setattr("scutc.core.extension.MAX_CELLS", 45)
+    some = Extension(cells, metric, 5).weights(cells[:7] + 0.01)
+    assert some.shape == whole.shape
+    # 30 genes have no more than 30 directions, which 45 cells span as well as 90.
+    np.testing.assert_allclose(some.toarray(), whole.toarray(), atol=1e-6)

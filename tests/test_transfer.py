@@ -223,6 +223,14 @@ def test_no_new_cells_and_one(halves):
         assert is_right(one, reference)
 
 
+def test_the_reference_itself_is_refused_and_keeps_its_result(halves):
+    _, reference = halves
+    before = snapshot(reference)
+    with pytest.raises(ValueError, match="are the same object"):
+        scutc.tl.transfer(reference, reference)
+    assert snapshot(reference) == before
+
+
 def test_not_an_anndata(halves):
     with pytest.raises(TypeError, match="ndarray, not an AnnData"):
         scutc.tl.transfer(halves[0].X, halves[1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 from sklearn.neighbors import NearestNeighbors
 
 from .affinities.neighborhoods import scatter_rows
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Directions in which near cells are sought: those that cells share, not the noise of each cell's own. As scanpy's.
 N_DIRECTIONS = 50
+# Their principal directions follow from the inner products of so many cells at most.
+MAX_CELLS = 2000
 # Directions with less than this part of the strongest one's variance are rounding noise.
 NEGLIGIBLE = 1e-10
 # A landmark nearer than this, in squared distance next to that of the farthest that is counted, is the cell itself.
@@ -40,7 +42,10 @@ class Subspace:
 
     @classmethod
     def of(cls, cells: Any, metric: str, n_jobs: int | None) -> Subspace:
-        """The principal directions of the rows of a dense or CSR matrix, from their inner products."""
+        """The principal directions of the rows of a dense or CSR matrix, of many from some that are evenly spread."""
+        n_cells = cells.shape[0]
+        if n_cells > MAX_CELLS:
+            cells = cells[np.linspace(0, n_cells - 1, MAX_CELLS).astype(np.intp)]
         gram = compute_geometry(cells, metric, n_jobs).gram
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1, keepdims=True)
@@ -74,10 +79,13 @@ def _leading_eigenpairs(
     gram: NDArray[np.float64], n_directions: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     n_cells = len(gram)
-    if n_cells <= MAX_CELLS_DENSE:
-        return linalg.eigh(gram, subset_by_index=(n_cells - n_directions, n_cells - 1))
-    start = np.random.default_rng(0).standard_normal(n_cells)
-    return eigsh(gram, k=n_directions, which="LA", v0=start)
+    if n_cells > MAX_CELLS_DENSE:
+        start = np.random.default_rng(0).standard_normal(n_cells)
+        try:
+            return eigsh(gram, k=n_directions, which="LA", v0=start)
+        except ArpackError:  # no convergence, or nothing to find, as between identical cells
+            pass
+    return linalg.eigh(gram, subset_by_index=(n_cells - n_directions, n_cells - 1))
 
 
 @dataclass(frozen=True)

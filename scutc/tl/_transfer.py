@@ -98,6 +98,9 @@ def transfer(
     start = logg.info("transferring uniform tensor clustering to new cells")
     check_adata(adata_new)
     check_writable(adata_new)
+    if adata_new is adata_ref:
+        msg = "adata_new and adata_ref are the same object, which has its labels already: give the new cells first."
+        raise ValueError(msg)
     if adata_new.n_obs == 0:
         msg = "adata_new has 0 cells: there is none to label."
         raise ValueError(msg)
@@ -117,9 +120,9 @@ def transfer(
     n_jobs = settings.n_jobs if n_jobs is None else n_jobs
     speakers = _speakers(known, int(params["random_state"]))
     matrix = select_genes(new, new_genes.get_indexer(shared))
-    for read in (reference, matrix):
-        if is_dask(read) or is_backed(read):
-            check_out_of_memory(read)
+    for source in (reference, matrix):
+        if is_dask(source) or is_backed(source):
+            check_out_of_memory(source)
     with threadpool_limits(limits=1):
         rows = read_rows(select_genes(reference, genes.get_indexer(shared)), speakers, n_jobs)
         check_finite(rows, speakers)
