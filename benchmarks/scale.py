@@ -124,7 +124,7 @@ def run_scanpy(path: Path, n_clusters: int) -> dict[str, float]:
     start = time.perf_counter()
     route(adata)
     measured = {"seconds": time.perf_counter() - start, "GB": peak_memory()}
-    low, high = 0.01, 5.0
+    low, high = 0.05, 2.0
     for _ in range(15):
         resolution = float(np.sqrt(low * high))
         n_found = cluster(adata, resolution)

@@ -60,7 +60,7 @@ def spectrum(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, show: 
         ylim=(min(0.0, axes.get_ylim()[0]), None),
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     return finish(axes, show)
 
 
