@@ -18,7 +18,7 @@ from .parallel import Progress, map_row_blocks, no_progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# "auto": up to so many cells each is looked at for itself.
+# "auto": up to so many cells each is looked at for itself; of more it would take over ten seconds, growing with the square.
 MAX_EXACT_CELLS = 4000
 DEFAULT_LANDMARKS = 2000
 # Landmarks are chosen in a random sample of so many cells for each of them, and so many cells make up a profile.
@@ -52,11 +52,11 @@ def choose_landmarks(
     n_jobs: int | None = None,
     progress: Progress = no_progress,
 ) -> Landmarks:
-    """Cells that cover the data evenly, rare groups too, by geometric sketching.
+    """Cells that cover the space that the data fill evenly, by geometric sketching.
 
     In a random sample, every cell is moved to the mean of its nearest cells, which takes most of its noise off. Where
     the cells lie then is cut into equal boxes, of such a size that there are as many boxes with cells in them as
-    landmarks are wanted, and one cell is drawn from each. A box in a rare group counts as much as one in a dense crowd.
+    landmarks are wanted, and one cell is drawn from each: a group counts by its extent, be it rare or frequent.
     """
     rng = np.random.default_rng([seed, n_landmarks])
     n_cells = matrix.shape[0]

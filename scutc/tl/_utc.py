@@ -87,8 +87,8 @@ def utc(
     n_neighbors
         Perplexity of order 2, at most a third of the number of cells, and reach of the reference pairs of order 4.
     n_landmarks
-        Number of cells that stand for all of many: they cover the data, rare groups too, are clustered with the mean of
-        the cells around each, and give embedding and label to every cell by its nearest ones. Time and memory are then
+        Number of cells that stand for all of many: they cover the data evenly, are clustered with the mean of the cells
+        around each, and give embedding and label to every cell by its nearest ones. Time and memory are then
         linear in the number of cells. ``"auto"`` takes 2000 above 4000 cells, ``None`` never any: then memory grows
         with the square of the number of cells.
     n_anchors
