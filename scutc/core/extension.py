@@ -93,8 +93,8 @@ class Rule:
     """How a cell weighs its nearest landmarks, from where these lie: all that has to be sent to where blocks are read.
 
     Of a cell's m + 1 nearest landmarks, at squared distances d², the nearer m get weights ∝ (R² − d²) / d², where R² is
-    that of the last. A cell that is a landmark itself keeps what it has; the weights have no jumps, since a landmark
-    enters the nearest with weight 0; and a constant added to all large d², the concentration of distances, cancels.
+    that of the last. A cell that lies where a landmark does gets what that has; the weights have no jumps, since a
+    landmark enters the nearest with weight 0; and a constant added to all large d², as in concentration, cancels.
     """
 
     subspace: Subspace

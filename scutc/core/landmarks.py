@@ -18,7 +18,7 @@ from .parallel import Progress, map_row_blocks, no_progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# "auto": up to so many cells each is looked at for itself; of more it would take over ten seconds, growing with the square.
+# "auto": up to so many cells each is looked at for itself. More would take over ten seconds, growing with the square.
 MAX_EXACT_CELLS = 4000
 DEFAULT_LANDMARKS = 2000
 # Landmarks are chosen in a random sample of so many cells for each of them, and so many cells make up a profile.
