@@ -69,7 +69,7 @@ def read_matrix(
     if mask_var is None:
         return matrix, None
     mask = _resolve_mask(adata.raw.var, mask_var, "adata.raw.var") if use_raw else _resolve_mask(adata.var, mask_var)
-    return select_genes(matrix, np.flatnonzero(mask)), mask
+    return matrix[:, mask] if in_memory(matrix) else select_genes(matrix, np.flatnonzero(mask)), mask
 
 
 def read_obs(adata: AnnData, column: str, name: str, hint: str = "") -> pd.Series:
@@ -77,10 +77,16 @@ def read_obs(adata: AnnData, column: str, name: str, hint: str = "") -> pd.Serie
     return _lookup(adata.obs, column, name, "adata.obs", hint)
 
 
-def read_result(adata: AnnData, key: str) -> Mapping[str, Any]:
-    """What :func:`scutc.tl.utc` wrote to ``adata.uns`` under this key."""
+def read_result(adata: AnnData, key: str, *, or_transferred: bool = False) -> Mapping[str, Any]:
+    """What :func:`scutc.tl.utc`, or if that will do :func:`scutc.tl.transfer`, wrote to ``adata.uns`` under a key."""
     check_adata(adata)
-    results = {name: value for name, value in adata.uns.items() if isinstance(value, Mapping) and "spectrum" in value}
+    found = {name: value for name, value in adata.uns.items() if isinstance(value, Mapping)}
+    if "missing_genes" in found.get(key, {}):
+        if or_transferred:
+            return found[key]
+        msg = f"key={key!r} was transferred from other cells: spectra, orders and agreement are with these cells only."
+        raise KeyError(msg)
+    results = {name: value for name, value in found.items() if "spectrum" in value}
     if key not in results:
         there = ", ".join(map(repr, results)) or "none"
         msg = (
@@ -93,6 +99,8 @@ def read_result(adata: AnnData, key: str) -> Mapping[str, Any]:
 
 def clusterings(key: str, result: Mapping[str, Any]) -> list[str]:
     """The columns of ``adata.obs`` that a result has: one, or one for each number of clusters."""
+    if "n_clusters" not in result:
+        return [key]  # transferred
     numbers = result["n_clusters"]
     return [f"{key}_{number}" for number in numbers] if np.ndim(numbers) else [key]
 

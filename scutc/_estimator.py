@@ -15,6 +15,7 @@ from ._validation import (
     check_choice,
     check_mapping,
     check_n_clusters,
+    check_n_jobs,
     check_out_of_memory,
     check_positive_integer,
     check_positive_number,
@@ -196,12 +197,13 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.progress = progress
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows of a dense or sparse matrix.
+        """Cluster the rows of a matrix.
 
         Parameters
         ----------
         X
-            Samples × features, dense or sparse (CSR or CSC); never densified.
+            Samples × features, dense or sparse (CSR or CSC), never densified; or a Dask array whose chunks hold whole
+            rows, or a backed matrix. Without landmarks it is kept, not copied, for :meth:`transform`: do not change it.
         y
             Ignored.
 
@@ -238,11 +240,11 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
                 landmarks = choose_landmarks(X, n_landmarks, self.metric_, self.seed_, self.n_jobs, self._progress)
                 self.landmarks_, known = landmarks.cells, landmarks.profiles
             self._solve(known)
-        self._extension = Extension(known, self.metric_, self.n_neighbors, self.n_jobs)
-        self._weights = None
+        self._extension = Extension(known, self.metric_, self.n_neighbors)
+        self._landmark_weights = None
         if n_landmarks is not None:
             self._report(f"{n_samples} samples from their nearest landmarks")
-            self._weights = self._extend(X)
+            self._landmark_weights = self._extend(X)
         iterations = self._solution.iterations
         self.objective_history_ = None if iterations is None else iterations.objective
         self.n_iter_ = 0 if iterations is None else iterations.n_iter
@@ -251,7 +253,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.spectrum_ = self._solution.spectrum
         self.order_spectra_ = self._solution.order_spectra
         embedding = self._known_embedding
-        self.embedding_ = embedding if self._weights is None else self._weights @ embedding
+        self.embedding_ = embedding if self._landmark_weights is None else self._landmark_weights @ embedding
         self.labels_, self.agreement_, self._known_labels = self._cut(self.n_clusters_)
         return self
 
@@ -351,7 +353,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Place new samples in the fused embedding, each at a weighted mean of the nearest fitted ones.
 
-        Samples that were fitted come out where they are in ``embedding_``.
+        Samples that were fitted come out where they are in ``embedding_``, those that coincide at their mean.
 
         Parameters
         ----------
@@ -373,8 +375,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Label new samples by a weighted vote of the nearest fitted ones.
 
-        Samples that were fitted get the label that they have in ``labels_``; with landmarks but for those of clusters
-        that no sample votes for most, each of which has one sample there nevertheless.
+        Samples that were fitted get the label that they have in ``labels_``, with two exceptions: those that coincide
+        get one label, and with landmarks a cluster for which no sample votes most, but which has one in ``labels_``.
 
         Parameters
         ----------
@@ -406,7 +408,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def _extend(self, X: Any) -> Any:
         """The weights that each row gives to the samples or landmarks that were embedded."""
         with threadpool_limits(limits=1):
-            return self._extension.weights(X, self._progress)
+            return self._extension.weights(X, self.n_jobs, self._progress)
 
     def _cut(self, n_clusters: int) -> tuple[NDArray[np.intp], dict[int, float], NDArray[np.intp]]:
         """Labels of all samples, each order's agreement, and labels of those that were embedded."""
@@ -421,9 +423,9 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         agreement = {
             order: float(adjusted_rand_score(known, votes[order,])) for order in solution.orders if (order,) in votes
         }
-        if self._weights is None:
+        if self.landmarks_ is None:
             return known, agreement, known
-        elected = elect(vote(self._weights, known, n_clusters))
+        elected = elect(vote(self._landmark_weights, known, n_clusters), self.landmarks_, known)
         labels = number_by_size(elected)
         renumbered = np.empty(n_clusters, dtype=np.intp)
         renumbered[elected] = labels
@@ -470,9 +472,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self._check_solver_params()
         self._check_weights()
         check_seed(self.random_state)
-        if self.n_jobs == 0:
-            msg = "n_jobs=0 is no number of threads. Use 1, or -1 for all cores."
-            raise ValueError(msg)
+        check_n_jobs(self.n_jobs)
         if self.verbose is not None and not callable(self.verbose):
             msg = f"verbose={self.verbose!r} is not a function that takes a line of text, such as print."
             raise ValueError(msg)

@@ -42,6 +42,13 @@ def check_positive_number(name: str, value: Any) -> None:
         raise ValueError(msg)
 
 
+def check_share(name: str, value: Any) -> None:
+    """Raise unless it is a number above 0 and at most 1."""
+    if not _is_finite_number(value) or not 0 < value <= 1:
+        msg = f"{name}={value!r} is not a number above 0 and at most 1."
+        raise ValueError(msg)
+
+
 def check_nonnegative_number(name: str, value: Any) -> None:
     """Raise unless it is a finite number, 0 or more."""
     if not _is_finite_number(value) or value < 0:
@@ -52,6 +59,13 @@ def check_nonnegative_number(name: str, value: Any) -> None:
 def _is_finite_number(value: Any) -> bool:
     # A truth value is a number to Python, and a mistake as a parameter.
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < np.inf
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise on a number of threads that is none."""
+    if n_jobs == 0:
+        msg = "n_jobs=0 is no number of threads. Use 1, or -1 for all cores."
+        raise ValueError(msg)
 
 
 def check_mapping(name: str, value: Any) -> None:
@@ -93,7 +107,7 @@ def check_out_of_memory(X: Any, min_samples: int = 1) -> None:
         raise ValueError(msg)
     if is_dask(X):
         check_row_chunks(X)
-    if getattr(X, "format", "csr") != "csr":
+    if getattr(X, "format", None) == "csc":
         msg = "The matrix lies in its file by genes (CSC), but cells are read: load it, or write it as CSR."
         raise NotImplementedError(msg)
     if X.dtype.kind not in "biuf":

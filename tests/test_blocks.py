@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import anndata
@@ -114,18 +116,16 @@ def assert_same(found: AnnData, model: UTC) -> None:
 def test_blocks_put_together_are_the_matrix(place, tmp_path):
     X = np.random.default_rng(0).poisson(1.0, size=(180, 60)).astype(np.float32)
     matrix = PLACES[place](X, tmp_path)
-    seen = []
 
     def look(rows, first):
         assert isinstance(rows, np.ndarray) or rows.format == "csr"
-        seen.append(rows.shape[0])
         np.testing.assert_array_equal(dense(rows), X[first : first + rows.shape[0]])
-        return first
+        return first, rows.shape[0]
 
-    starts = map_blocks(look, matrix)
-    assert starts == np.cumsum([0, *seen[:-1]]).tolist()
-    assert sum(seen) == 180
-    assert (len(seen) > 1) == ("one chunk" not in place)
+    starts, heights = zip(*map_blocks(look, matrix), strict=True)
+    assert list(starts) == np.cumsum([0, *heights[:-1]]).tolist()
+    assert sum(heights) == 180
+    assert (len(heights) > 1) == ("one chunk" not in place)
     assert in_memory(matrix) + is_dask(matrix) + is_backed(matrix) == 1
 
 
@@ -147,24 +147,53 @@ def test_genes_are_selected_where_the_matrix_lies(place, tmp_path):
     chosen = select_genes(matrix, genes)
     assert chosen.shape == (180, 3)
     assert chosen.dtype == X.dtype
-    assert in_memory(chosen) == in_memory(matrix)
+    assert not in_memory(chosen)  # nothing is copied until rows are read
+    assert select_genes(matrix, np.arange(60)) is matrix
     np.testing.assert_array_equal(dense(read_rows(chosen, np.arange(180))), X[:, genes])
 
 
-def test_no_more_blocks_are_in_memory_than_there_are_threads():
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_more_blocks_are_in_memory_than_there_are_threads(n_jobs):
     class Slices:
-        """A matrix in a file, that counts how many rows are asked for at once."""
+        """A matrix in a file, that counts how many rows have been loaded and not yet been let go."""
 
         shape, dtype = (1000, 60), np.dtype(float)
-        largest = 0
+        loaded = most = 0
+        lock = Lock()
 
         def __getitem__(self, rows):
-            self.largest = max(self.largest, rows.stop - rows.start)
+            with self.lock:
+                self.loaded += rows.stop - rows.start
+                self.most = max(self.most, self.loaded)
             return np.ones((rows.stop - rows.start, 60))
 
     matrix = Slices()
-    assert sum(map_blocks(lambda rows, first: len(rows), matrix)) == 1000
-    assert matrix.largest == 20
+
+    def use(rows, first):
+        time.sleep(0.002)  # long enough for the other thread to load its block
+        with matrix.lock:
+            matrix.loaded -= len(rows)
+        return len(rows)
+
+    assert sum(map_blocks(use, matrix, n_jobs)) == 1000
+    assert matrix.most <= 20 * n_jobs
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_chunks_have_in_common_is_computed_once(n_jobs):
+    loads = []
+
+    def load(block):
+        loads.append(len(block))
+        return block
+
+    X = np.random.default_rng(0).poisson(1.0, size=(180, 60)).astype(float)
+    lazy = da.from_array(X, chunks=(30, -1)).map_blocks(load, dtype=float, meta=np.empty((0, 0)))
+    loads.clear()
+    centred = lazy - lazy.mean(axis=0)
+    blocks = map_blocks(lambda rows, first: rows, centred, n_jobs)
+    np.testing.assert_allclose(np.concatenate(blocks), X - X.mean(axis=0), atol=1e-12)
+    assert len(loads) == 6
 
 
 def placed(place: str, X: np.ndarray, path: Path, **fields) -> AnnData:
@@ -426,6 +455,17 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+def test_a_fit_inside_a_task_does_not_wait_for_its_own_worker(client):
+    X = make_groups(SIZES).X
+    here = UTC(3, n_landmarks=N_LANDMARKS).fit_predict(X)
+    there = client.submit(_fit_in_a_task, X).result(timeout=60)
+    np.testing.assert_array_equal(there, here)
+
+
+def _fit_in_a_task(X):
+    return UTC(3, n_landmarks=N_LANDMARKS).fit_predict(da.from_array(X, chunks=(60, -1)))
 
 
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])

@@ -172,15 +172,23 @@ def test_votes_are_shares_of_labels():
     np.testing.assert_allclose(vote(weights, np.array([0, 1, 1]), 3), [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])
 
 
+NO_LANDMARKS = np.array([], dtype=np.intp)
+
+
 def test_the_largest_share_is_elected_and_every_label_by_someone():
     shares = np.array([[0.9, 0.0, 0.1], [0.8, 0.0, 0.2], [0.6, 0.0, 0.4], [0.1, 0.9, 0.0]])
-    np.testing.assert_array_equal(elect(shares), [0, 0, 2, 1])
+    np.testing.assert_array_equal(elect(shares, NO_LANDMARKS, NO_LANDMARKS), [0, 0, 2, 1])
+
+
+def test_a_label_without_any_vote_goes_to_its_landmark():
+    shares = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(elect(shares, np.array([0, 3, 1]), np.array([0, 1, 2])), [0, 2, 1, 1])
 
 
 def test_no_label_loses_its_only_cell_to_one_without():
     # The cell with most for label 2 is the only one of label 1.
     shares = np.array([[0.9, 0.1, 0.0], [0.8, 0.1, 0.1], [0.0, 0.6, 0.4]])
-    np.testing.assert_array_equal(elect(shares), [0, 2, 1])
+    np.testing.assert_array_equal(elect(shares, NO_LANDMARKS, NO_LANDMARKS), [0, 2, 1])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -188,7 +196,7 @@ def test_all_labels_are_elected_even_with_as_many_labels_as_cells(seed):
     rng = np.random.default_rng(seed)
     for n_cells in (6, 9):
         shares = rng.random((n_cells, 6)) * [1.0, 0.1, 0.1, 0.0, 0.0, 0.0]
-        assert set(elect(shares)) == set(range(6))
+        assert set(elect(shares, NO_LANDMARKS, NO_LANDMARKS)) == set(range(6))
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 30])

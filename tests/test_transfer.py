@@ -8,6 +8,7 @@ import pytest
 import scanpy as sc
 from anndata import AnnData
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
 import scutc
 from conftest import make_groups, snapshot
@@ -45,7 +46,12 @@ def test_new_cells_get_label_confidence_embedding_and_description(halves):
     assert ((confidence > 0) & (confidence <= 1 + 1e-12)).all()
     assert confidence.mean() > 0.9
     assert new.obsm["X_utc"].shape == (45, 3)
-    assert new.uns["utc"]["params"] == {"labels": "utc", "metric": "correlation", "n_neighbors": 15}
+    assert new.uns["utc"]["params"] == {
+        "key": "utc",
+        "labels": "utc",
+        "metric": "correlation",
+        "n_neighbors": 15,
+    }
     assert new.uns["utc"]["n_shared_genes"] == 60
     assert len(new.uns["utc"]["missing_genes"]) == 0
 
@@ -178,7 +184,10 @@ def bad_pairs() -> dict[str, tuple]:
         "no shared genes": (other_names, {}, ValueError, "Only 0 of the reference's 60 .*gene0, .*ENSG0, .*same way"),
         "none at any threshold": (other_names, {"min_shared_genes": 1e-9}, ValueError, "Only 0 of the reference's 60"),
         "few genes": (few_genes, {}, ValueError, "Only 29 of the reference's 60 genes .*lower min_shared_genes=0.5"),
-        "threshold": (few_genes, {"min_shared_genes": 0.0}, ValueError, "min_shared_genes=0.0 is not a positive"),
+        "threshold": (few_genes, {"min_shared_genes": 0.0}, ValueError, "min_shared_genes=0.0 is not a number above 0"),
+        "threshold above 1": (few_genes, {"min_shared_genes": 2}, ValueError, "min_shared_genes=2 is not .* at most 1"),
+        "no threads": (few_genes, {"n_jobs": 0}, ValueError, "n_jobs=0 is no number of threads"),
+        "no key": (few_genes, {"key_added": "a/b"}, ValueError, "key_added='a/b' is not"),
         "names twice in new": (twice_in_new, {}, ValueError, "adata_new share a name.*adata_new.var_names_make_unique"),
         "names twice in reference": (twice_in_reference, {}, ValueError, "Genes of adata_ref share a name"),
         "no result": (no_result, {}, KeyError, "key='utc' is no result of scutc.tl.utc"),
@@ -250,19 +259,65 @@ def test_names_that_were_given_to_clusters_are_transferred(halves):
 def test_another_column_is_transferred(halves, dtype):
     new, reference = halves
     reference.obs["celltype"] = reference.obs["group"].astype(int).add(5).astype(dtype)
+    new.obs["celltype"] = "what is known"
     scutc.tl.transfer(new, reference, labels="celltype")
-    assert {"celltype", "celltype_confidence"} <= set(new.obs)
-    assert "utc" not in new.obs
-    assert is_right(new, reference, "celltype")
+    assert (new.obs["utc"].astype(int) == new.obs["group"].astype(int) + 5).all()
+    assert (new.obs["celltype"] == "what is known").all()
     assert new.uns["utc"]["params"]["labels"] == "celltype"
+
+
+def test_the_result_is_written_under_another_key(halves):
+    new, reference = halves
+    scutc.tl.transfer(new, reference)
+    scutc.tl.transfer(other := new.copy(), reference, key_added="mapped")
+    assert other.obs["mapped"].tolist() == new.obs["utc"].tolist()
+    np.testing.assert_array_equal(other.obsm["X_mapped"], new.obsm["X_utc"])
+    assert {"mapped_confidence", "utc_confidence"} <= set(other.obs)
+    assert other.uns["mapped"]["params"]["key"] == "utc"
+
+
+def test_a_transferred_embedding_can_be_drawn_and_other_plots_say_why_not(halves):
+    new, reference = halves
+    scutc.tl.transfer(new, reference)
+    axes = scutc.pl.embedding(new, show=False)
+    assert axes.get_title() == "utc"
+    with pytest.raises(KeyError, match="key='utc' was transferred from other cells"):
+        scutc.pl.spectrum(new, show=False)
+
+
+def test_a_column_of_numbers_is_no_label(halves):
+    new, reference = halves
+    reference.obs["score"] = np.linspace(0.0, 1.0, reference.n_obs)
+    before = snapshot(new)
+    with pytest.raises(ValueError, match="labels='score' holds numbers"):
+        scutc.tl.transfer(new, reference, labels="score")
+    assert snapshot(new) == before
+
+
+def test_representations_of_other_width_are_refused(halves):
+    new, reference = halves
+    reference.obsm["X_rep"], new.obsm["X_rep"] = reference.X[:, :20], new.X[:, :12]
+    scutc.tl.utc(reference, 3, use_rep="X_rep")
+    with pytest.raises(ValueError, match="has 20 columns in adata_ref and 12 in adata_new"):
+        scutc.tl.transfer(new, reference)
+
+
+@pytest.mark.parametrize("which", ["adata_new", "adata_ref"])
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "1 NaN .* the first in cell 7, gene 4"), (0.0, "cell 7 ")])
+def test_errors_say_whose_cell_is_bad(halves, which, value, message):
+    new, reference = halves
+    adata = {"adata_new": new, "adata_ref": reference}[which]
+    adata.X[7, 4 if np.isnan(value) else slice(None)] = value
+    with pytest.raises(ValueError, match=f"^{which}: .*{message}"):
+        scutc.tl.transfer(new, reference)
 
 
 def test_one_of_several_clusterings_is_chosen(halves):
     new, reference = halves
     scutc.tl.utc(reference, [2, 3])
     scutc.tl.transfer(new, reference, labels="utc_3")
-    assert is_right(new, reference, "utc_3")
-    assert "utc_3_confidence" in new.obs
+    assert (new.obs["utc"].cat.categories == reference.obs["utc_3"].cat.categories).all()
+    assert adjusted_rand_score(new.obs["utc"], new.obs["group"]) == 1
 
 
 def test_another_key_is_transferred_beside_the_first(halves):
@@ -283,10 +338,10 @@ def test_cells_without_a_label_are_left_out(halves):
     reference.obs["celltype"] = reference.obs["group"].astype("category")
     reference.obs.loc[reference.obs_names[group[2:]], "celltype"] = np.nan
     scutc.tl.transfer(new, reference, labels="celltype")
-    assert not new.obs["celltype"].isna().any()
+    assert not new.obs["utc"].isna().any()
     labelled = reference[reference.obs["celltype"].notna()].copy()
     scutc.tl.transfer(other := new.copy(), labelled, labels="celltype")
-    assert other.obs["celltype"].tolist() == new.obs["celltype"].tolist()
+    assert other.obs["utc"].tolist() == new.obs["utc"].tolist()
     np.testing.assert_allclose(other.obsm["X_utc"], new.obsm["X_utc"], atol=1e-9)
 
 

@@ -7,10 +7,11 @@ gives such rows for a slice, as backed matrices do: h5py and zarr arrays, anndat
 from __future__ import annotations
 
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -41,7 +42,8 @@ def is_backed(matrix: Any) -> bool:
     """Whether it lies in a file and gives rows for a slice."""
     # Views of an AnnData are in memory too, though their types are anndata's.
     library = type(matrix).__module__.partition(".")[0]
-    return isinstance(matrix, SelectedGenes) or (library in {"anndata", "h5py", "zarr"} and not in_memory(matrix))
+    elsewhere = library in {"anndata", "h5py", "zarr"} and not in_memory(matrix) and not is_dask(matrix)
+    return isinstance(matrix, SelectedGenes) or elsewhere
 
 
 def check_row_chunks(matrix: Any) -> None:
@@ -73,11 +75,14 @@ def map_blocks(
         client = _dask_client()
         if client is not None:
             return _map_on_workers(client, function, chunks, progress)
-        return _map_in_threads(partial(_compute_chunk, function), chunks, n_jobs, progress)
+        return _map_dask_in_threads(function, chunks, n_jobs, progress)
     if sparse.issparse(matrix):
         matrix = matrix.tocsr()
-    blocks = [(rows,) for rows in row_blocks(matrix.shape[0], matrix.shape[1], BLOCK_ENTRIES)]
-    return _map_in_threads(lambda rows: function(_as_rows(matrix[rows]), rows.start), blocks, n_jobs, progress)
+    blocks = row_blocks(matrix.shape[0], matrix.shape[1], BLOCK_ENTRIES)
+    results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
+        delayed(_run_on_slice)(function, matrix, rows) for rows in blocks
+    )
+    return [result for _, result in zip(progress(blocks), results, strict=True)]
 
 
 def read_rows(
@@ -97,22 +102,24 @@ def stack(blocks: Sequence[Any]) -> Any:
 
 
 class SelectedGenes:
-    """Some of the genes of a matrix that is not in memory; they are picked when rows are loaded."""
+    """Some of the genes of a matrix; they are picked when rows are read."""
 
     def __init__(self, matrix: Any, genes: NDArray[np.intp]) -> None:
-        self._matrix = matrix
+        self._matrix = matrix.tocsr() if sparse.issparse(matrix) else matrix
         self._genes = genes
         self.shape = (matrix.shape[0], len(genes))
         self.dtype = matrix.dtype
-        self.format = getattr(matrix, "format", "csr")
+        self.format = getattr(self._matrix, "format", None)
 
     def __getitem__(self, rows: slice) -> Any:
         return _as_rows(self._matrix[rows])[:, self._genes]
 
 
 def select_genes(matrix: Any, genes: NDArray[np.intp]) -> Any:
-    """The columns at these positions; a matrix that is not in memory stays where it is."""
-    return matrix[:, genes] if in_memory(matrix) or is_dask(matrix) else SelectedGenes(matrix, genes)
+    """The columns at these positions, to be read by rows: nothing is copied or loaded until then."""
+    if np.array_equal(genes, np.arange(matrix.shape[1])):
+        return matrix
+    return matrix[:, genes] if is_dask(matrix) else SelectedGenes(matrix, genes)
 
 
 def _as_rows(block: Any) -> Any:
@@ -124,25 +131,44 @@ def _take(block: Any, first: int, positions: NDArray[np.intp]) -> Any:
     return block[positions[start:stop] - first]
 
 
-def _map_in_threads(
-    function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], n_jobs: int | None, progress: Progress
+def _run_on_slice(function: Callable[[Any, int], T], matrix: Any, rows: slice) -> T:
+    return function(_as_rows(matrix[rows]), rows.start)
+
+
+def _map_dask_in_threads(
+    function: Callable[[Any, int], T], chunks: Sequence[tuple[Any, int]], n_jobs: int | None, progress: Progress
 ) -> list[T]:
-    results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
-        delayed(function)(*block) for block in blocks
-    )
-    return [result for _, result in zip(progress(blocks), results, strict=True)]
+    import dask
+    from dask.delayed import delayed as lazily
 
+    steps = iter(progress(chunks))
+    lock = Lock()
 
-def _compute_chunk(function: Callable[[Any, int], T], chunk: Any, first: int) -> T:
-    # In this thread: the threads are ours already.
-    return function(_as_rows(chunk.compute(scheduler="synchronous")), first)
+    def run(block: Any, first: int) -> T:
+        result = function(_as_rows(block), first)
+        with lock:
+            next(steps)
+        return result
+
+    # All chunks at once: what they have in common, such as means of all cells, is then computed once.
+    tasks = [lazily(run)(chunk, first) for chunk, first in chunks]
+    results = dask.compute(*tasks, scheduler="threads", num_workers=effective_n_jobs(n_jobs))
+    for _ in steps:  # ends the progress bar
+        pass
+    return list(results)
 
 
 def _dask_client() -> Any:
     """The ``dask.distributed`` client that the user has started, if any."""
     try:
-        from distributed import get_client
+        from distributed import get_client, get_worker
     except ImportError:
+        return None
+    try:
+        get_worker()
+    except ValueError:
+        pass
+    else:  # we are a task on a worker ourselves: to wait for others there could be to wait forever
         return None
     try:
         return get_client()

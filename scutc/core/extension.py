@@ -27,6 +27,8 @@ MAX_CELLS = 2000
 NEGLIGIBLE = 1e-10
 # A landmark nearer than this, in squared distance next to that of the farthest that is counted, is the cell itself.
 COINCIDENT = 1e-12
+# What being a landmark of a label counts next to a share of the vote.
+TIE_BREAK = 1e-9
 # Up to this many cells a dense eigensolver is as fast as an iterative one, and always converges.
 MAX_CELLS_DENSE = 500
 
@@ -41,7 +43,7 @@ class Subspace:
     center: NDArray[np.float64]
 
     @classmethod
-    def of(cls, cells: Any, metric: str, n_jobs: int | None) -> Subspace:
+    def of(cls, cells: Any, metric: str, n_jobs: int | None = None) -> Subspace:
         """The principal directions of the rows of a dense or CSR matrix, of many from some that are evenly spread."""
         n_cells = cells.shape[0]
         if n_cells > MAX_CELLS:
@@ -116,20 +118,19 @@ class Rule:
 class Extension:
     """Leads from landmarks, the rows of a matrix, to any cells. What it needs for that is computed when it is used."""
 
-    def __init__(self, landmarks: Any, metric: str, n_neighbors: int, n_jobs: int | None = None) -> None:
+    def __init__(self, landmarks: Any, metric: str, n_neighbors: int) -> None:
         self._landmarks = landmarks
         self._metric = metric
         self._n_neighbors = n_neighbors
-        self._n_jobs = n_jobs
 
     @cached_property
     def _rule(self) -> Rule:
-        subspace = Subspace.of(self._landmarks, self._metric, self._n_jobs)
+        subspace = Subspace.of(self._landmarks, self._metric)
         return Rule(subspace, subspace.coordinates(self._landmarks), self._n_neighbors)
 
-    def weights(self, matrix: Any, progress: Progress = no_progress) -> sparse.csr_array:
+    def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
         """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
-        return stack(map_blocks(self._rule, matrix, self._n_jobs, progress))
+        return stack(map_blocks(self._rule, matrix, n_jobs, progress))
 
 
 def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -148,10 +149,17 @@ def vote(weights: sparse.csr_array, labels: NDArray[np.intp], n_labels: int) -> 
     return weights @ np.eye(n_labels)[labels]
 
 
-def elect(shares: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The label with the largest share for each cell, but every label for at least one cell: the one nearest to it."""
+def elect(
+    shares: NDArray[np.float64], landmarks: NDArray[np.intp], labels_of_landmarks: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The label with the largest share for each cell, but every label for one cell at least.
+
+    A label that no cell votes for most goes to the cell with the largest share of it, or to one that is its landmark.
+    """
     labels = shares.argmax(axis=1)
     for label in np.setdiff1d(np.arange(shares.shape[1]), labels):
+        preference = shares[:, label].copy()
+        preference[landmarks[labels_of_landmarks == label]] += TIE_BREAK
         alone = np.bincount(labels, minlength=shares.shape[1])[labels] == 1
-        labels[np.argmax(np.where(alone, -1.0, shares[:, label]))] = label
+        labels[np.argmax(np.where(alone, -1.0, preference))] = label
     return labels

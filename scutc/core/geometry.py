@@ -106,8 +106,8 @@ def check_finite(values: Any, cells: NDArray[np.intp] | None = None) -> None:
         first = np.lexsort((genes, rows))[0]
         msg = (
             f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell "
-            f"{rows[first] if cells is None else cells[rows[first]]}, gene {genes[first]} (counted from 0): impute or "
-            "remove them."
+            f"{rows[first] if cells is None else cells[rows[first]]}, gene {genes[first]} (counted from 0, genes among "
+            "those that are used): impute or remove them."
         )
         raise ValueError(msg)
 

@@ -31,7 +31,7 @@ def embedding(
     Parameters
     ----------
     adata
-        Annotated data matrix with a result of :func:`scutc.tl.utc`.
+        Annotated data matrix with a result of :func:`scutc.tl.utc` or :func:`scutc.tl.transfer`.
     color
         Columns of ``adata.obs`` or genes to colour cells by; the clusters by default, with a panel for each number of
         clusters where there are several.
@@ -62,7 +62,7 @@ def embedding(
     """
     import scanpy as sc
 
-    columns = clusterings(key, read_result(adata, key))
+    columns = clusterings(key, read_result(adata, key, or_transferred=True))
     if color is None:
         color = columns if len(columns) > 1 else columns[0]
     kwargs.setdefault("size", min(120_000 / adata.n_obs, LARGEST_DOT))

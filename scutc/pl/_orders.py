@@ -57,7 +57,8 @@ def orders(
         The two columns of the embeddings to show, counted from 0.
     max_cells
         Of more cells a sample is shown, the same every time, with all clusters in proportion and at least one cell of
-        each, and the embeddings are those of the sample; the agreement is that of all cells. The titles say so.
+        each, and the embeddings are those of the sample; the agreement is that of all cells, or of the landmarks where
+        there were any. The titles say so.
     ax
         Axes to draw on, one for each order.
     show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from .._anndata import (
     check_adata,
+    check_key,
     check_writable,
     choose_clustering,
     read_labels,
@@ -18,13 +20,15 @@ from .._anndata import (
     read_result,
     write_result,
 )
-from .._validation import check_out_of_memory, check_positive_number
+from .._validation import check_n_jobs, check_out_of_memory, check_share
 from ..core.blocks import is_backed, is_dask, read_rows, select_genes
 from ..core.extension import Extension, vote
-from ..core.geometry import check_finite
+from ..core.geometry import check_finite, means_and_lengths
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from anndata import AnnData
     from numpy.typing import NDArray
 
@@ -39,15 +43,17 @@ def transfer(
     key: str = "utc",
     *,
     labels: str | None = None,
+    key_added: str | None = None,
     min_shared_genes: float = 0.5,
     n_jobs: int | None = None,
 ) -> None:
     """Give new cells the clusters and the embedding of a reference.
 
     Each new cell gets a weighted mean of the embedding, and a weighted vote on the label, of its nearest cells in the
-    reference, by the genes that both have: the rule by which :func:`scutc.tl.utc` places cells that are not landmarks.
-    A cell that is in the reference itself gets what it has there. The matrix of the new cells is read as that of the
-    reference was, for example from the same layer, and must be normalised the same way.
+    reference, by the genes that both have. It is the rule by which :func:`scutc.tl.utc` places cells by their nearest
+    landmarks, but here all cells of the reference speak, landmarks or not. The matrix of the new cells is read as that
+    of the reference was, for example from the same layer, and must be normalised the same way; from ``obsm`` it must be
+    in the same coordinates, such as those of one PCA.
 
     Parameters
     ----------
@@ -55,12 +61,15 @@ def transfer(
         New cells, in memory, backed, or with Dask arrays whose chunks hold whole rows.
     adata_ref
         Cells with a result of :func:`scutc.tl.utc`, and still with the matrix that it was made of. Of more than 20 000
-        cells a sample is used, in proportion to the labels, with at least 50 cells of each.
+        cells a sample speaks, in proportion to the labels, with at least 50 cells of each. A cell that speaks gets what
+        it has if it is among the new ones.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
     labels
         Column of ``adata_ref.obs`` to transfer, for example names that were given to the clusters; the clusters by
         default. Cells of the reference without a label are left out.
+    key_added
+        Key under which the results are written, ``key`` by default.
     min_shared_genes
         Raise where fewer than this part of the reference's genes are among the new cells' genes.
     n_jobs
@@ -70,13 +79,13 @@ def transfer(
     -------
     ``None``. Sets these fields:
 
-    ``adata_new.obs[labels]``
-        Label of each cell, with the categories of the reference. Without ``labels`` this is ``adata_new.obs[key]``.
-    ``adata_new.obs[labels + "_confidence"]``
+    ``adata_new.obs[key_added]``
+        Label of each cell, with the categories of the reference.
+    ``adata_new.obs[key_added + "_confidence"]``
         Share of the vote that the label got, up to 1.
-    ``adata_new.obsm["X_" + key]``
+    ``adata_new.obsm["X_" + key_added]``
         Where the cells lie in the reference's fused embedding.
-    ``adata_new.uns[key]``
+    ``adata_new.uns[key_added]``
         A dictionary: ``params``, ``n_shared_genes`` and ``missing_genes``, those of the reference that are not there.
 
     Examples
@@ -98,20 +107,35 @@ def transfer(
     start = logg.info("transferring uniform tensor clustering to new cells")
     check_adata(adata_new)
     check_writable(adata_new)
+    key_added = key if key_added is None else key_added
+    check_key(key_added)
     if adata_new is adata_ref:
         msg = "adata_new and adata_ref are the same object, which has its labels already: give the new cells first."
         raise ValueError(msg)
     if adata_new.n_obs == 0:
         msg = "adata_new has 0 cells: there is none to label."
         raise ValueError(msg)
-    check_positive_number("min_shared_genes", min_shared_genes)
+    check_share("min_shared_genes", min_shared_genes)
+    check_n_jobs(n_jobs)
     result = read_result(adata_ref, key)
     params = result["params"]
     column = choose_clustering(key, result, labels)
     known = read_labels(adata_ref, column)
+    if known.categories.dtype.kind == "f":
+        msg = f"labels={column!r} holds numbers, not labels: choose a column of categories."
+        raise ValueError(msg)
     embedding, _ = read_matrix(adata_ref, use_rep=f"X_{key}")
     reference, genes = read_recorded_matrix(adata_ref, params)
     new, new_genes = read_recorded_matrix(adata_new, params, all_genes=True)
+    for source in (reference, new):
+        if is_dask(source) or is_backed(source):
+            check_out_of_memory(source)
+    if "use_rep" in params and len(genes) != len(new_genes):
+        msg = (
+            f"obsm[{params['use_rep']!r}] has {len(genes)} columns in adata_ref and {len(new_genes)} in adata_new: "
+            "both must be in the same coordinates."
+        )
+        raise ValueError(msg)
     shared = _shared_genes(genes, new_genes, min_shared_genes)
     missing = genes.difference(shared, sort=False)
     if len(missing):
@@ -119,26 +143,27 @@ def transfer(
 
     n_jobs = settings.n_jobs if n_jobs is None else n_jobs
     speakers = _speakers(known, int(params["random_state"]))
-    matrix = select_genes(new, new_genes.get_indexer(shared))
-    for source in (reference, matrix):
-        if is_dask(source) or is_backed(source):
-            check_out_of_memory(source)
     with threadpool_limits(limits=1):
-        rows = read_rows(select_genes(reference, genes.get_indexer(shared)), speakers, n_jobs)
-        check_finite(rows, speakers)
-        extension = Extension(rows, params["metric"], int(params["n_neighbors"]), n_jobs)
-        weights = extension.weights(matrix, progress_bar("transfer"))
+        with _named("adata_ref"):
+            rows = read_rows(reference, speakers, n_jobs)[:, genes.get_indexer(shared)]
+            check_finite(rows, speakers)
+            if params["metric"] == "correlation":
+                means_and_lengths(rows.astype(np.float64), speakers)  # its errors name the right cells
+        extension = Extension(rows, params["metric"], int(params["n_neighbors"]))
+        with _named("adata_new"):
+            matrix = select_genes(new, new_genes.get_indexer(shared))
+            weights = extension.weights(matrix, n_jobs, progress_bar("transfer"))
     shares = vote(weights, known.codes[speakers], len(known.categories))
     write_result(
         adata_new,
-        key,
+        key_added,
         obs={
-            column: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=known.dtype),
-            f"{column}_confidence": shares.max(axis=1),
+            key_added: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=known.dtype),
+            f"{key_added}_confidence": shares.max(axis=1),
         },
         embedding=weights @ embedding[speakers],
         uns={
-            "params": {"labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
+            "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
             "n_shared_genes": len(shared),
             "missing_genes": np.array(missing, dtype=str),
         },
@@ -147,12 +172,22 @@ def transfer(
         "    finished",
         time=start,
         deep=(
-            f"added\n    'X_{key}', the reference's fused embedding (adata.obsm)\n"
-            f"    '{column}', its labels (adata.obs, categorical)\n"
-            f"    '{column}_confidence', their shares of the vote (adata.obs)\n"
-            f"    '{key}', parameters and genes (adata.uns)"
+            f"added\n    'X_{key_added}', the reference's fused embedding (adata.obsm)\n"
+            f"    '{key_added}', its labels (adata.obs, categorical)\n"
+            f"    '{key_added}_confidence', their shares of the vote (adata.obs)\n"
+            f"    '{key_added}', parameters and genes (adata.uns)"
         ),
     )
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say in errors about cells whose they are."""
+    try:
+        yield
+    except ValueError as error:
+        msg = f"{name}: {error}"
+        raise ValueError(msg) from error
 
 
 def _shared_genes(reference: pd.Index, new: pd.Index, min_shared: float) -> pd.Index:
