@@ -264,3 +264,13 @@ def test_directions_of_many_cells_come_from_some_of_them(metric, monkeypatch):
     assert some.shape == whole.shape
     # 30 genes have no more than 30 directions, which 45 cells span as well as 90.
     np.testing.assert_allclose(some.toarray(), whole.toarray(), atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_directions_do_not_turn_round_with_rounding(metric):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        cells = rng.normal(size=(60, 30))
+        same = cells * (1 + 1e-13 * rng.normal(size=cells.shape))
+        coordinates = Subspace.of(cells, metric).coordinates(cells)
+        np.testing.assert_allclose(Subspace.of(same, metric).coordinates(same), coordinates, atol=1e-7)

@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .affinities.neighborhoods import scatter_rows
 from .blocks import map_blocks, stack
+from .fusion import fix_signs
 from .geometry import check_finite, compute_geometry, means_and_lengths
 from .parallel import Progress, no_progress
 
@@ -52,7 +53,8 @@ class Subspace:
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1, keepdims=True)
         variances, vectors = _leading_eigenpairs(gram, min(N_DIRECTIONS, max(1, len(gram) - 1)))
-        vectors = vectors * np.where(variances > NEGLIGIBLE * variances.max(), variances, np.inf) ** -0.5
+        # Boxes of a sketch depend on which way a direction points.
+        vectors = fix_signs(vectors) * np.where(variances > NEGLIGIBLE * variances.max(), variances, np.inf) ** -0.5
         # The directions are the rows, as the metric has them, times these vectors. Their mean does not matter, since
         # each vector sums to 0.
         scale = float(abs(cells).max()) or 1.0
