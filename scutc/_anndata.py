@@ -84,7 +84,9 @@ def read_result(adata: AnnData, key: str, *, or_transferred: bool = False) -> Ma
     if "missing_genes" in found.get(key, {}):
         if or_transferred:
             return found[key]
-        msg = f"key={key!r} was transferred from other cells: spectra, orders and agreement are with these cells only."
+        msg = (
+            f"key={key!r} was transferred to these cells: use the AnnData on which scutc.tl.utc was run, the reference."
+        )
         raise KeyError(msg)
     results = {name: value for name, value in found.items() if "spectrum" in value}
     if key not in results:

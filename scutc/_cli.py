@@ -102,7 +102,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _integers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        msg = f"{text!r} is neither a whole number nor several, such as 4,5,6"
+        raise argparse.ArgumentTypeError(msg) from None
 
 
 def _numbers(text: str) -> dict[str, float]:

@@ -96,7 +96,10 @@ def check_n_clusters(n_clusters: Any, n_samples: int, n_landmarks: int | None = 
         msg = f"n_clusters={n_clusters} is more than there are cells (n_samples={n_samples}): ask for fewer clusters."
         raise ValueError(msg)
     if n_landmarks is not None and n_clusters > n_landmarks:
-        msg = f"n_landmarks={n_landmarks} is fewer than n_clusters={n_clusters}: take many more landmarks."
+        msg = (
+            f"n_landmarks={n_landmarks} is fewer than n_clusters={n_clusters}: set it to many more (2000 are taken by "
+            "default above 4000 cells), or to None."
+        )
         raise ValueError(msg)
 
 

@@ -173,7 +173,9 @@ def test_bad_parameters_are_named(baselines, parameters, message):
 def test_bad_data_are_named(baseline):
     X = points(40)
     X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="1 NaN and 0 infinite values: impute or remove"):
+    with pytest.raises(
+        ValueError, match=r"1 NaN and 0 infinite values, the first in cell 3, gene 1 .*: impute or remove"
+    ):
         baseline(2).fit(X)
     X[3] = 0.0
     with pytest.raises(ValueError, match="1 of 40 cells have the same value in all genes"):

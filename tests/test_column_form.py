@@ -370,6 +370,8 @@ def test_any_number_of_clusters_can_be_asked_of_the_column_form(solver, n_cluste
     assert model.embedding_.shape == (9, max(2, model.n_clusters_))
 
 
+# Whether admm moves far enough among identical cells depends on rounding.
+@pytest.mark.filterwarnings("ignore:solver='admm' did not converge")
 @pytest.mark.parametrize("solver", ["ascent", "admm"])
 def test_identical_cells_do_not_stop_the_column_form(solver):
     X = np.repeat(make_blobs(4, 20, centers=2, random_state=0)[0], 5, axis=0)

@@ -298,7 +298,7 @@ def test_the_seed_draws_other_points_of_the_boxes():
         ({"n_landmarks": "some"}, "n_landmarks='some' is not a positive integer"),
         ({"n_landmarks": True}, "n_landmarks=True is not a positive integer"),
         ({"n_landmarks": 1, "n_clusters": 1}, "n_landmarks=1 has no neighbours .* take at least 2"),
-        ({"n_landmarks": 2}, "n_landmarks=2 is fewer than n_clusters=3: take many more landmarks"),
+        ({"n_landmarks": 2}, "n_landmarks=2 is fewer than n_clusters=3: set it to many more"),
         ({"n_landmarks": 4, "n_clusters": [2, 5]}, "n_landmarks=4 is fewer than n_clusters=5"),
     ],
 )

@@ -240,6 +240,17 @@ def test_the_reference_itself_is_refused_and_keeps_its_result(halves):
     assert snapshot(reference) == before
 
 
+def test_a_clustering_of_the_new_cells_own_is_not_lost(halves):
+    new, reference = halves
+    scutc.tl.utc(new, 2)
+    before = snapshot(new)
+    with pytest.raises(ValueError, match=r"a clustering 'utc' of its own.*wrong order"):
+        scutc.tl.transfer(new, reference)
+    assert snapshot(new) == before
+    scutc.tl.transfer(new, reference, key_added="mapped")
+    assert new.obs["mapped"].nunique() == 3
+
+
 def test_not_an_anndata(halves):
     with pytest.raises(TypeError, match="ndarray, not an AnnData"):
         scutc.tl.transfer(halves[0].X, halves[1])
@@ -281,7 +292,7 @@ def test_a_transferred_embedding_can_be_drawn_and_other_plots_say_why_not(halves
     scutc.tl.transfer(new, reference)
     axes = scutc.pl.embedding(new, show=False)
     assert axes.get_title() == "utc"
-    with pytest.raises(KeyError, match="key='utc' was transferred from other cells"):
+    with pytest.raises(KeyError, match="key='utc' was transferred to these cells"):
         scutc.pl.spectrum(new, show=False)
 
 

@@ -115,6 +115,12 @@ def transfer(
     if adata_new.n_obs == 0:
         msg = "adata_new has 0 cells: there is none to label."
         raise ValueError(msg)
+    if "spectrum" in adata_new.uns.get(key_added, {}):
+        msg = (
+            f"adata_new has a clustering {key_added!r} of its own, which would be lost: choose another key_added. Or "
+            "are the arguments in the wrong order? The new cells come first, then the reference."
+        )
+        raise ValueError(msg)
     check_share("min_shared_genes", min_shared_genes)
     check_n_jobs(n_jobs)
     result = read_result(adata_ref, key)
