@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from scutc.core.affinities import AFFINITIES, AffinitySettings, contraction
-from scutc.core.affinities.pairwise import PairwiseAffinity
+from scutc.core.affinities.pairwise import PairwiseAffinity, _entropic_rows
 from scutc.core.affinities.tetradic import RELATIVE_EPSILON, TetradicAffinity
 from scutc.core.affinities.triadic import TriadicAffinity
 from scutc.core.geometry import Geometry, compute_geometry
@@ -205,3 +205,13 @@ def test_blocks_of_rows_do_not_change_the_result(order, monkeypatch):
     blocks = AFFINITIES["indecomposable"][order](compute_geometry(X, "correlation", 2), settings()).contract()
     dense = [a.toarray() if sparse.issparse(a) else a for a in (whole, blocks)]
     np.testing.assert_allclose(*dense, rtol=1e-9)
+
+
+def test_every_cell_reaches_its_perplexity_with_few_near_cells_and_many_far_ones():
+    # Five near cells and twenty far ones: the perplexity lies where it hardly changes with the bandwidth.
+    rng = np.random.default_rng(0)
+    near, far = rng.uniform(0, 0.3, size=(500, 5)), rng.uniform(0.9, 1.5, size=(500, 21))
+    for perplexity in (3.0, 26 / 3, 12.0):
+        probabilities = _entropic_rows(np.hstack([near, far]), perplexity)
+        entropy = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=1)
+        np.testing.assert_allclose(np.exp(entropy), perplexity, rtol=1e-8)

@@ -12,7 +12,8 @@ from scutc import UTC
 
 METRICS = ["correlation", "euclidean"]
 seeds = st.integers(0, 2**20)
-quick = settings(max_examples=12, deadline=None)
+# The same examples on every run: a rare failure is to be found by looking for it, not by an unrelated change.
+quick = settings(max_examples=12, deadline=None, derandomize=True)
 
 
 def fit(X: np.ndarray, metric: str) -> UTC:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Neighbours that a cell looks at, as a multiple of the perplexity: t-SNE's choice.
 # What lies behind them has next to no weight.
 NEIGHBORS_PER_PERPLEXITY = 3
-MAX_STEPS = 60
+MAX_STEPS = 100
 # The natural logarithm of a bandwidth is sought this far on both sides of one over the row's mean distance.
 LOG_RANGE = 40.0
 
@@ -54,8 +54,9 @@ class PairwiseAffinity(Affinity):
 def _entropic_rows(squared: NDArray[np.float64], perplexity: float) -> NDArray[np.float64]:
     """Probabilities ∝ exp(−β d²) in each row, with the β that gives the perplexity.
 
-    Newton's method on log β, kept inside a bracket that halves whenever a step would leave it. Where many cells
-    coincide the perplexity cannot be reached and β ends at the edge of its range: equal weights on these cells.
+    Newton's method on log β, kept inside a bracket that halves whenever a step would leave it or the last one did not
+    halve the error, since Newton's method alone may go to and fro for ever. Where many cells coincide the perplexity
+    cannot be reached and β ends at the edge of its range: equal weights on these cells.
     """
     excess = squared - squared.min(axis=1, keepdims=True)
     scale = excess.mean(axis=1, keepdims=True)
@@ -64,6 +65,7 @@ def _entropic_rows(squared: NDArray[np.float64], perplexity: float) -> NDArray[n
     tolerance = 1e-10
     log_beta = np.zeros(len(excess))
     low, high = log_beta - LOG_RANGE, log_beta + LOG_RANGE
+    last_error = np.full(len(excess), np.inf)
     for _ in range(MAX_STEPS):
         beta = np.exp(log_beta)
         weights = np.exp(-beta[:, None] * excess)
@@ -77,5 +79,7 @@ def _entropic_rows(squared: NDArray[np.float64], perplexity: float) -> NDArray[n
         high = np.where(error > 0, high, log_beta)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = log_beta + error / (beta**2 * variance)
-        log_beta = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        improves = 2 * np.abs(error) <= last_error
+        last_error = np.abs(error)
+        log_beta = np.where(improves & (newton > low) & (newton < high), newton, (low + high) / 2)
     return weights / total[:, None]
