@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,14 +123,13 @@ class Extension:
         self._landmarks = landmarks
         self._metric = metric
         self._n_neighbors = n_neighbors
-
-    @cached_property
-    def _rule(self) -> Rule:
-        subspace = Subspace.of(self._landmarks, self._metric)
-        return Rule(subspace, subspace.coordinates(self._landmarks), self._n_neighbors)
+        self._rule: Rule | None = None
 
     def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
         """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
+        if self._rule is None:
+            subspace = Subspace.of(self._landmarks, self._metric, n_jobs)
+            self._rule = Rule(subspace, subspace.coordinates(self._landmarks), self._n_neighbors)
         return stack(map_blocks(self._rule, matrix, n_jobs, progress))
 
 
