@@ -16,14 +16,15 @@ import scanpy as sc
 
 import scutc
 from scutc.baselines import CAN, CAVE, IPS2, PPS, SpectralClustering
-from scutc.core.affinities import AFFINITIES, AffinitySettings
-from scutc.core.geometry import compute_geometry
+from scutc.core.geometry import Geometry
 from scutc.core.solvers.column_form import ColumnForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anndata import AnnData
+
+    from scutc.core.settings import Settings
 
 RESULTS = Path(__file__).parent / "results"
 SCORES = list(scutc.metrics.METRICS)
@@ -52,14 +53,11 @@ def prepare(adata: AnnData) -> AnnData:
     return adata
 
 
-def column_form(
-    X: Any, affinity: str = "indecomposable", *, n_neighbors: int = 15, sharpness: float = 3.0
-) -> tuple[ColumnForm, dict[int, Any]]:
-    """The objective of the paper's model with scutc's defaults, and the affinities that it is made of."""
-    settings = AffinitySettings(n_neighbors, sharpness=sharpness, seed=0)
-    geometry = compute_geometry(X, "correlation", None)
-    affinities = {order: kind(geometry, settings) for order, kind in AFFINITIES[affinity].items()}
-    return ColumnForm({order: each.tensor() for order, each in affinities.items()}), affinities
+def column_form(X: Any, **parameters: Any) -> tuple[ColumnForm, Geometry, Settings]:
+    """The objective of the paper's model with scutc's defaults, or other parameters, and what it is made of."""
+    settings = scutc.UTC(n_anchors=None, n_pairs=None, **parameters)._settings(X.shape[1])
+    geometry = Geometry.of(X, settings.metric)
+    return ColumnForm.of(geometry, settings), geometry, settings
 
 
 def measure(adata: AnnData, cluster: Callable[[AnnData], Any]) -> dict[str, float]:

@@ -18,10 +18,11 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from scutc import UTC
+from scutc.core.affinities import make_affinities
 from scutc.core.normalization import normalize
+from scutc.core.parallel import no_progress
 from scutc.core.solvers.admm import SplitProblem
 from scutc.core.solvers.ascent import ascend
-from scutc.core.solvers.base import SolverSettings
 from scutc.core.solvers.column_form import starting_columns
 from scutc.datasets import syndata1, syndata2
 from scutc.metrics import clustering_accuracy
@@ -60,11 +61,10 @@ def small_penalty(form: ColumnForm) -> str:
 
 def not_convex(form: ColumnForm, start: NDArray[np.float64]) -> str:
     rng = np.random.default_rng(0)
-    settings = SolverSettings(n_clusters=N_CLUSTERS, effective_rank=16.0, seed=0)
     values = []
     for _ in range(10):
         rotated = start @ linalg.qr(rng.standard_normal((N_CLUSTERS, N_CLUSTERS)))[0]
-        values.append(ascend(form, rotated, max_iter=5000, tol=1e-6, settings=settings)[1].objective[-1])
+        values.append(ascend(form, rotated, max_iter=5000, tol=1e-6, progress=no_progress)[1].objective[-1])
     distinct = len(np.unique(np.round(values, 4)))
     ends = f"{distinct} optima, from {min(values):.3f} to {max(values):.3f}"
     return f"from 10 rotations of one start, `ascent` ends at {ends}"
@@ -73,8 +73,8 @@ def not_convex(form: ColumnForm, start: NDArray[np.float64]) -> str:
 def flat_affinity(X: Any) -> str:
     spreads = []
     for sharpness in (1e-6, 3.0):
-        _, affinities = column_form(X, sharpness=sharpness)
-        contracted = affinities[4].contract()
+        _, geometry, settings = column_form(X, orders=(4,), sharpness=sharpness)
+        contracted = make_affinities(geometry, settings)[4].contract()
         off = contracted[~np.eye(len(contracted), dtype=bool)]
         spreads.append(off.max() / off.min() - 1)
     return (
@@ -99,8 +99,7 @@ def readings() -> str:
 
 
 def same_assignment(form: ColumnForm, start: NDArray[np.float64]) -> str:
-    settings = SolverSettings(n_clusters=N_CLUSTERS, effective_rank=16.0, seed=0)
-    columns, _ = ascend(form, start, max_iter=5000, tol=1e-6, settings=settings)
+    columns, _ = ascend(form, start, max_iter=5000, tol=1e-6, progress=no_progress)
     of_product = linalg.eigh(columns @ columns.T)[1][:, -N_CLUSTERS:]
     labels = [KMeans(N_CLUSTERS, n_init=10, random_state=0).fit_predict(points) for points in (columns, of_product)]
     return f"ARI between k-means on V and k-means on the eigenvectors of V Vᵀ: {adjusted_rand_score(*labels):.2f}"
@@ -128,10 +127,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     adata = syndata2(N_FEATURES)
     with threadpool_limits(1):
-        form, affinities = column_form(adata.X)
-        start = starting_columns(affinities, form, N_CLUSTERS)
+        form, geometry, settings = column_form(adata.X)
+        start = starting_columns(geometry, settings.n_neighbors, form, N_CLUSTERS)
         # The dense eigensolver of the penalty's test wants fewer pairs.
-        small, _ = column_form(adata.X[::5])
+        small, *_ = column_form(adata.X[::5])
         rows = [
             ("start at 0", zero_start(form, start)),
             ("plus sign in a minimisation", ascending_sign(form, start)),

@@ -44,8 +44,8 @@ def run(name: str, adata: AnnData, affinity: str) -> list[dict[str, Any]]:
     k = truth.nunique()
     common = {"data": name, "cells": adata.n_obs, "k": k, "affinity": affinity}
     with threadpool_limits(1):
-        form, affinities = column_form(adata.X, affinity)
-        start = form.evaluate(starting_columns(affinities, form, max(2, k)))[0]
+        form, geometry, settings = column_form(adata.X, affinity=affinity)
+        start = form.evaluate(starting_columns(geometry, settings.n_neighbors, form, max(2, k)))[0]
     rows = []
     for solver in SOLVERS:
         model = scutc.UTC(k, solver=solver, affinity=affinity)
@@ -74,7 +74,7 @@ def gradient_cost() -> dict[str, float]:
     n_cells, n_neighbors, n_columns = GRADIENT.values()
     X = np.random.default_rng(0).random((n_cells, 50))
     before = time.perf_counter()
-    form, _ = column_form(X, n_neighbors=n_neighbors)
+    form, *_ = column_form(X, n_neighbors=n_neighbors)
     columns = polar(np.random.default_rng(1).standard_normal((n_cells, n_columns)))
     built = time.perf_counter()
     form.evaluate(columns)

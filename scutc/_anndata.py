@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from anndata import AnnData, ImplicitModificationWarning
 
-from .core.blocks import in_memory, is_backed, is_dask, select_genes
+from ._parameters import checks_of, words_of
+from .core.blocks import check_readable, in_memory, is_out_of_memory, select_genes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# Parameters of an estimator that say how it is to work, not what to find.
+UNRECORDED = ("n_jobs", "verbose", "progress")
 
 
 def check_adata(adata: Any) -> None:
@@ -135,6 +139,36 @@ def read_recorded_matrix(adata: AnnData, params: Mapping[str, Any], *, all_genes
     return matrix, names if mask is None else names[mask]
 
 
+def parameters_to_record(model: Any) -> dict[str, Any]:
+    """The parameters of a fitted estimator, with what was made of them, as h5ad and zarr can hold them."""
+    # Neither these nor None, which is left out further on, can be written, and the result does not depend on them.
+    params = {name: value for name, value in model.get_params().items() if name not in UNRECORDED}
+    params |= {"orders": np.array(model.orders_), "metric": model.metric_, "random_state": model.seed_}
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            params[name] = {str(key): each for key, each in value.items()}
+    return params
+
+
+def recorded_parameters(params: Mapping[str, Any], estimator: type) -> dict[str, Any]:
+    """The parameters of an estimator that were recorded, to be given to it again."""
+    parameters = {name: params[name] for name in words_of(estimator) if name in params and name not in UNRECORDED}
+    for name, check in checks_of(estimator).items():
+        if name not in params and name not in UNRECORDED and _allows_none(check):
+            parameters[name] = None  # which was not written
+    if "weights" in params:
+        parameters["weights"] = {int(order): float(weight) for order, weight in params["weights"].items()}
+    return parameters
+
+
+def _allows_none(check: Callable[[str, Any], None]) -> bool:
+    try:
+        check("", None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _lookup(mapping: Any, key: str, name: str, where: str, hint: str = "") -> Any:
     if key not in mapping:
         # From anndata 0.13 on, X is the layer None.
@@ -169,7 +203,7 @@ def _check_matrix(matrix: Any) -> Any:
         raise ValueError(msg)
     if isinstance(matrix, pd.DataFrame):
         matrix = matrix.to_numpy()
-    if not in_memory(matrix) and not is_dask(matrix) and not is_backed(matrix):
+    if not in_memory(matrix) and not is_out_of_memory(matrix):
         msg = (
             f"A matrix of type {type(matrix).__name__} is not supported: use a numpy array, a scipy sparse matrix, a "
             "Dask array or a backed AnnData."
@@ -178,6 +212,7 @@ def _check_matrix(matrix: Any) -> Any:
     if matrix.dtype.kind not in "biuf":
         msg = f"The matrix holds {matrix.dtype}, not numbers: convert it, for example with adata.X.astype('float32')."
         raise ValueError(msg)
+    check_readable(matrix)
     return matrix
 
 

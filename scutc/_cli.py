@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .core.affinities import AFFINITIES, COSINES
-from .core.geometry import METRICS
-from .core.solvers import SOLVERS
+from . import tl
+from ._estimator import UTC
+from ._parameters import checks_of, described_in
+from ._validation import OneOf, PositiveInteger, PositiveNumber, SubsetOf, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,34 +73,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("input", type=Path, help="an .h5ad file")
     run.add_argument("-o", "--output", type=Path, required=True, help="the .h5ad file to write")
-    run.add_argument("-n", "--n-clusters", type=_integers, metavar="K[,K…]", help="else estimated")
-    run.add_argument("--layer", help="layer to use instead of X")
-    run.add_argument("--use-raw", action="store_true", help="use raw.X instead of X")
-    run.add_argument("--use-rep", metavar="KEY", help="key of obsm to use instead of X")
-    run.add_argument("--mask-var", metavar="COLUMN", help="boolean column of var: the genes to use")
-    run.add_argument("--orders", type=_integers, metavar="P[,P…]", help="orders to fuse: 2,3,4 or some of them")
-    run.add_argument("--metric", choices=METRICS)
-    run.add_argument("--n-neighbors", type=int, metavar="N", help="perplexity of order 2, reach of order 4's pairs")
-    run.add_argument(
-        "--n-landmarks", type=_count, metavar="N", help="cells that stand for all: a number, 'all' or 'auto'"
-    )
-    run.add_argument("--n-anchors", type=_count, metavar="N", help="anchors of order 3: a number, 'all' or 'auto'")
-    run.add_argument(
-        "--n-pairs", type=_count, metavar="N", help="reference pairs of order 4: a number, 'all' or 'auto'"
-    )
-    run.add_argument("--sharpness", type=float, metavar="X", help="how fast order 4 falls with the ratio of distances")
-    run.add_argument("--effective-rank", type=float, metavar="X", help="dimensions in which each order may speak")
-    run.add_argument("--affinity", choices=tuple(AFFINITIES))
-    run.add_argument("--cosine", choices=COSINES)
-    run.add_argument("--weights", type=_weights, metavar="P=W[,P=W…]", help="weights of orders, for example 3=0.5")
-    run.add_argument("--solver", choices=tuple(SOLVERS))
-    run.add_argument("--solver-params", type=_numbers, metavar="NAME=X[,NAME=X…]", help="for example max_iter=500")
-    run.add_argument("--key-added", metavar="KEY", help="key under which results are written")
-    run.add_argument("--random-state", type=int, metavar="SEED", help="seed")
-    run.add_argument("--n-jobs", type=int, default=-1, metavar="N", help="number of threads; all cores if left out")
+    for name, words in described_in(tl.utc.__doc__ or "").items():
+        if name not in NOT_IN_FILES:
+            flags = ["-n", "--n-clusters"] if name == "n_clusters" else [f"--{name.replace('_', '-')}"]
+            run.add_argument(*flags, **({"help": _first_sentence(words)} | _how_to_read(name)))
     run.add_argument("-q", "--quiet", action="store_true", default=False, help="no progress on standard error")
     run.set_defaults(command=_run)
     return parser
+
+
+def _first_sentence(words: str) -> str:
+    sentence = re.split(r"(?<=[.])\s", words.replace("``", ""), maxsplit=1)[0].rstrip(".")
+    return (sentence[0].lower() + sentence[1:]).replace("%", "%%")
+
+
+def _how_to_read(name: str) -> dict[str, Any]:
+    """How argparse is to read an option, by what is allowed for the parameter."""
+    if name in OWN_OPTIONS:
+        return OWN_OPTIONS[name]
+    match checks_of(UTC)[name]:
+        case OneOf(valid=valid):
+            return {"choices": valid}
+        case PositiveInteger(others=others):
+            return {"type": _count, "metavar": "N|all|auto"} if others else {"type": int, "metavar": "N"}
+        case PositiveNumber():
+            return {"type": float, "metavar": "X"}
+        case SubsetOf():
+            return {"type": _integers, "metavar": "P[,P…]"}
+        case Weights():
+            return {"type": _weights, "metavar": "P=W[,P=W…]"}
+    msg = f"scutc run does not know how to read {name}."
+    raise NotImplementedError(msg)
 
 
 def _integers(text: str) -> list[int]:
@@ -127,9 +132,29 @@ def _weights(text: str) -> dict[int, float]:
 
 
 def _count(text: str) -> int | str | None:
-    if text == "auto":
-        return text
-    return None if text == "all" else int(text)
+    if text in {"all", "auto"}:
+        return None if text == "all" else text
+    try:
+        return int(text)
+    except ValueError:
+        msg = f"{text!r} is neither a whole number nor 'all' nor 'auto'"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+# Parameters of tl.utc that make no sense here.
+NOT_IN_FILES = ("adata", "copy", "rng")
+# How those are read that tl.utc has besides UTC's, or takes differently, or that are read from their value alone.
+OWN_OPTIONS: dict[str, dict[str, Any]] = {
+    "n_clusters": {"type": _integers, "metavar": "K[,K…]", "help": "number of clusters; estimated if left out"},
+    "layer": {"metavar": "KEY"},
+    "use_raw": {"action": "store_true"},
+    "use_rep": {"metavar": "KEY"},
+    "mask_var": {"metavar": "COLUMN"},
+    "solver_params": {"type": _numbers, "metavar": "NAME=X[,NAME=X…]"},
+    "key_added": {"metavar": "KEY"},
+    "random_state": {"type": int, "metavar": "SEED"},
+    "n_jobs": {"type": int, "metavar": "N", "default": -1, "help": "number of threads; all cores if left out"},
+}
 
 
 def _run(options: argparse.Namespace) -> None:

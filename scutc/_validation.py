@@ -1,16 +1,17 @@
-"""Checks of what users pass in, for UTC and for the baselines: errors that name the value and the remedy."""
+"""Checks of what users pass in: errors that name the value and the remedy.
+
+A check that a parameter declares is called with the parameter's name and value; what it allows can be read from it.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-
-from .core.blocks import check_row_chunks, is_dask
 
 
 def is_integer(value: Any) -> bool:
@@ -18,28 +19,83 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
-def check_choice(name: str, value: Any, valid: tuple[str, ...]) -> None:
-    """Raise unless a parameter has one of its valid values."""
-    if value not in valid:
-        msg = f"{name}={value!r} is unknown. Valid: {', '.join(map(repr, valid))}."
-        raise ValueError(msg)
+def _is_finite_number(value: Any) -> bool:
+    # A truth value is a number to Python, and a mistake as a parameter.
+    return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < np.inf
 
 
-def check_positive_integer(name: str, value: Any, *others: str | None) -> None:
-    """Raise unless it is a positive integer or one of the other values that are allowed."""
-    if any(value is other or (isinstance(value, str) and value == other) for other in others):
-        return
-    if not is_integer(value) or value < 1:
-        valid = " or ".join(["a positive integer", *map(repr, others)])
-        msg = f"{name}={value!r} is not {valid}."
-        raise ValueError(msg)
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few words."""
+
+    valid: tuple[str, ...]
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        if value not in self.valid:
+            msg = f"{name}={value!r} is unknown. Valid: {', '.join(map(repr, self.valid))}."
+            raise ValueError(msg)
 
 
-def check_positive_number(name: str, value: Any) -> None:
-    """Raise unless it is a finite positive number."""
-    if not _is_finite_number(value) or value <= 0:
-        msg = f"{name}={value!r} is not a positive number."
-        raise ValueError(msg)
+@dataclass(frozen=True)
+class PositiveInteger:
+    """A whole number above 0, or one of the other values that are allowed."""
+
+    others: tuple[str | None, ...] = ()
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        if any(value is other or (isinstance(value, str) and value == other) for other in self.others):
+            return
+        if not is_integer(value) or value < 1:
+            valid = " or ".join(["a positive integer", *map(repr, self.others)])
+            msg = f"{name}={value!r} is not {valid}."
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class PositiveNumber:
+    """A finite number above 0."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        if not _is_finite_number(value) or value <= 0:
+            msg = f"{name}={value!r} is not a positive number."
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class SubsetOf:
+    """One or more of some whole numbers."""
+
+    valid: tuple[int, ...]
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        given = [value] if isinstance(value, Iterator) or not np.iterable(value) else list(value)
+        if not given or not all(is_integer(each) and each in self.valid for each in given):
+            msg = f"{name}={value!r} is not a non-empty subset of {self.valid}."
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A dictionary from some whole numbers to weights, or nothing."""
+
+    valid: tuple[int, ...]
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        check_mapping(name, value)
+        for order, weight in (value or {}).items():
+            if order not in self.valid:
+                msg = f"{name} names order {order!r}. Valid: {', '.join(map(repr, self.valid))}."
+                raise ValueError(msg)
+            check_positive_number(f"{name}[{order}]", weight)
+
+
+check_positive_integer = PositiveInteger()
+check_positive_number = PositiveNumber()
 
 
 def check_share(name: str, value: Any) -> None:
@@ -56,15 +112,10 @@ def check_nonnegative_number(name: str, value: Any) -> None:
         raise ValueError(msg)
 
 
-def _is_finite_number(value: Any) -> bool:
-    # A truth value is a number to Python, and a mistake as a parameter.
-    return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < np.inf
-
-
-def check_n_jobs(n_jobs: Any) -> None:
+def check_n_jobs(name: str, value: Any) -> None:
     """Raise on a number of threads that is none."""
-    if n_jobs == 0:
-        msg = "n_jobs=0 is no number of threads. Use 1, or -1 for all cores."
+    if value == 0:
+        msg = f"{name}=0 is no number of threads. Use 1, or -1 for all cores."
         raise ValueError(msg)
 
 
@@ -75,10 +126,23 @@ def check_mapping(name: str, value: Any) -> None:
         raise TypeError(msg)
 
 
-def check_seed(random_state: Any) -> None:
+@dataclass(frozen=True)
+class FunctionOrNone:
+    """A function, or nothing; ``kind`` says of what kind."""
+
+    kind: str
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        if value is not None and not callable(value):
+            msg = f"{name}={value!r} is not a function that {self.kind}."
+            raise ValueError(msg)
+
+
+def check_seed(name: str, value: Any) -> None:
     """Raise on an integer that cannot be a seed."""
-    if is_integer(random_state) and not 0 <= random_state < 2**32:
-        msg = f"random_state={random_state!r} is not a seed: an integer from 0 to 2**32 - 1 is."
+    if is_integer(value) and not 0 <= value < 2**32:
+        msg = f"{name}={value!r} is not a seed: an integer from 0 to 2**32 - 1 is."
         raise ValueError(msg)
 
 
@@ -101,30 +165,3 @@ def check_n_clusters(n_clusters: Any, n_samples: int, n_landmarks: int | None = 
             "default above 4000 cells), or to None."
         )
         raise ValueError(msg)
-
-
-def check_out_of_memory(X: Any, min_samples: int = 1) -> None:
-    """Raise unless a Dask or backed array can be read by rows and has so many of them."""
-    if len(X.shape) != 2:
-        msg = f"Expected 2D array, got one of shape {X.shape}: cells × genes."
-        raise ValueError(msg)
-    if is_dask(X):
-        check_row_chunks(X)
-    if getattr(X, "format", None) == "csc":
-        msg = "The matrix lies in its file by genes (CSC), but cells are read: load it, or write it as CSR."
-        raise NotImplementedError(msg)
-    if X.dtype.kind not in "biuf":
-        msg = f"The matrix holds {X.dtype}, not numbers."
-        raise ValueError(msg)
-    if X.shape[0] < min_samples:
-        msg = f"Found array with {X.shape[0]} sample(s), but a minimum of {min_samples} is required."
-        raise ValueError(msg)
-
-
-def usable_metric(metric: str, n_features: int) -> str:
-    """The metric, or the Euclidean one with a warning where there is but one feature."""
-    if metric == "correlation" and n_features == 1:
-        msg = "A single feature has no correlation: using metric='euclidean'."
-        warnings.warn(msg, UserWarning, stacklevel=3)
-        return "euclidean"
-    return metric

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
@@ -12,40 +11,43 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import spectral_clustering
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
-from .._validation import (
-    check_choice,
-    check_n_clusters,
-    check_positive_integer,
-    check_positive_number,
-    check_seed,
-    draw_seed,
-    usable_metric,
-)
+from .._parameters import check_parameters, estimator, parameter
+from .._validation import OneOf, PositiveInteger, check_n_clusters, check_seed, draw_seed
 from ..core.assignment import number_by_size
-from ..core.geometry import METRICS, check_finite, compute_geometry
+from ..core.blocks import check_finite
+from ..core.geometry import Geometry
+from ..core.metric import METRICS, usable_metric
+from ..core.parallel import one_blas_thread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..core.geometry import Geometry
 
-# Parameters that must be positive, in whichever baseline has them.
-INTEGERS = ("n_neighbors", "pair_neighbors", "n_eigenvectors", "max_iter")
-NUMBERS = ("bandwidth", "sharpness", "weight")
-
-
+@estimator
 class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
     """A method that turns distances into an affinity matrix and cuts it.
 
-    A subclass stores its parameters, among them ``n_clusters``, ``metric`` and ``random_state``, and says what the
-    affinity is; unless it says otherwise, that is cut by :func:`normalized_cut`.
+    A subclass declares its further parameters and says what the affinity is; unless it says otherwise, that is cut by
+    :func:`normalized_cut`.
+
+    Attributes
+    ----------
+    labels_
+        Cluster of each sample, numbered by decreasing size.
+    metric_
+        The metric that was used: ``"euclidean"`` where there is but one feature.
+    seed_
+        ``random_state`` if it is an integer, else the seed that was drawn from it.
     """
 
-    n_clusters: int
-    metric: str
-    random_state: int | np.random.RandomState | None
+    n_clusters: int = parameter(8, PositiveInteger(), "Number of clusters.", kw_only=False)
+    metric: str = parameter(
+        "correlation",
+        OneOf(tuple(METRICS)),
+        'Distance between two samples, as in UTC; the publications take ``"euclidean"``, the samples as they are.',
+    )
+    random_state: int | np.random.RandomState | None = parameter(0, check_seed, "Seed for the starts of k-means.")
 
     @abstractmethod
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
@@ -55,6 +57,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
         """Labels with exactly ``n_clusters`` values."""
         return normalized_cut(affinity, self.n_clusters, self.seed_)
 
+    @one_blas_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of a dense or sparse matrix.
 
@@ -77,29 +80,16 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
         >>> SpectralClustering(3).fit(X).labels_.shape
         (60,)
         """
-        self._check_parameters()
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=2)
+        check_parameters(self)
+        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=2)
         check_finite(X)
         check_n_clusters(self.n_clusters, X.shape[0])
         self.metric_ = usable_metric(self.metric, X.shape[1])
         self.seed_ = draw_seed(self.random_state)
-        # One BLAS thread, as in UTC: more of them sum in another order.
-        with threadpool_limits(limits=1):
-            geometry = compute_geometry(X, self.metric_, n_jobs=1)
-            self.affinity_matrix_ = self._compute_affinity(geometry)
-            self.labels_ = number_by_size(self._cut(self.affinity_matrix_, geometry))
+        geometry = Geometry.of(X, self.metric_, n_jobs=1)
+        self.affinity_matrix_ = self._compute_affinity(geometry)
+        self.labels_ = number_by_size(self._cut(self.affinity_matrix_, geometry))
         return self
-
-    def _check_parameters(self) -> None:
-        check_choice("metric", self.metric, METRICS)
-        check_seed(self.random_state)
-        defaults = inspect.signature(type(self)).parameters
-        for name, value in self.get_params(deep=False).items():
-            if name in INTEGERS:
-                # None is allowed where it is the default.
-                check_positive_integer(name, value, *([None] if defaults[name].default is None else []))
-            elif name in NUMBERS:
-                check_positive_number(name, value)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
-from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.spatial.distance import pdist, squareform
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.assignment import cut_tree
+from .._parameters import estimator, parameter
+from .._validation import PositiveInteger
+from ..core.assignment import average_linkage
+from ..core.warn import warn
 from ._base import GraphClusterer, normalized_cut
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..core.geometry import Geometry
 
 
+@estimator
 class CAN(GraphClusterer):
     """Clustering with adaptive neighbours (CAN).
 
@@ -29,37 +31,14 @@ class CAN(GraphClusterer):
     smallest eigenvectors of its Laplacian is added to the distance in the data, λ times, λ doubled while the graph has
     too few components and halved while it has too many. A component has two samples at least.
 
-    Parameters
-    ----------
-    n_clusters
-        Number of clusters.
-    n_neighbors
-        Number of neighbours of each sample in the first graph; their distances also set the weight γ of the penalty
-        that spreads neighbours, and the first λ. At most the number of samples less two.
-    max_iter
-        Number of graphs that are tried. If none has exactly ``n_clusters`` components, a ``ConvergenceWarning`` tells
-        so and the last one is used: components too many are merged by average linkage of the samples' distances, and a
-        graph with too few is cut by normalised cut.
-    metric
-        ``"correlation"`` centres every sample and scales it to unit length first; ``"euclidean"`` takes the samples as
-        they are, as in the publication.
-    random_state
-        Seed for the normalised cut of a graph with too few components; nothing else is random.
-
     Attributes
     ----------
-    labels_
-        Cluster of each sample, numbered by decreasing size.
     affinity_matrix_
         The learned graph, samples × samples.
     n_components_
         Number of its connected components, ``n_clusters`` if all went well.
     n_iter_
         Number of graphs that were tried.
-    metric_
-        The metric that was used: ``"euclidean"`` where there is but one feature.
-    seed_
-        ``random_state`` if it is an integer, else the seed that was drawn from it.
 
     Notes
     -----
@@ -85,20 +64,19 @@ class CAN(GraphClusterer):
     3
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 15,
-        max_iter: int = 30,
-        metric: str = "correlation",
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.metric = metric
-        self.random_state = random_state
+    n_neighbors: int = parameter(
+        15,
+        PositiveInteger(),
+        "Number of neighbours of each sample in the first graph. Their distances also set the weight γ of the penalty "
+        "that spreads neighbours, and the first λ. At most the number of samples less two.",
+    )
+    max_iter: int = parameter(
+        30,
+        PositiveInteger(),
+        "Number of graphs that are tried. If none has exactly ``n_clusters`` components, a ``ConvergenceWarning`` "
+        "tells so and the last one is used: components too many are merged by average linkage of the samples' "
+        "distances, and a graph with too few is cut by normalised cut, the only random step.",
+    )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
         squared = geometry.squared_distances
@@ -130,12 +108,12 @@ class CAN(GraphClusterer):
             f" gives the labels. Try {'fewer' if few else 'more'} neighbours (n_neighbors={self.n_neighbors}) or more "
             "steps."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+        warn(msg, ConvergenceWarning)
         if few:
             return normalized_cut(affinity, self.n_clusters, self.seed_)
         # No distance inside a component: the tree joins its samples first.
         distances = np.where(components[:, None] == components, 0.0, geometry.distances)
-        return cut_tree(linkage(squareform(distances, checks=False), "average"), self.n_clusters)
+        return average_linkage(distances, self.n_clusters)
 
 
 def spreading_penalties(squared: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:

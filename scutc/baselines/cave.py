@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._parameters import estimator, parameter
+from .._validation import PositiveNumber
 from ._base import GraphClusterer, gaussian_affinity
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from ..core.geometry import Geometry
 
 
+@estimator
 class CAVE(GraphClusterer):
     """Clique averaging of triples, then normalised cut (CAVE).
 
@@ -23,28 +26,10 @@ class CAVE(GraphClusterer):
     compact clusters: the weight exp(−(d_ij² + d_jk² + d_ik²) / 2h²) falls with their squared distances from it. So
     groups that cross are not told apart.
 
-    Parameters
-    ----------
-    n_clusters
-        Number of clusters.
-    bandwidth
-        Width h of the triadic affinity, as a multiple of the median distance between two samples.
-    metric
-        ``"correlation"`` centres every sample and scales it to unit length first; ``"euclidean"`` takes the samples as
-        they are, as in the publication.
-    random_state
-        Seed for the starts of k-means.
-
     Attributes
     ----------
-    labels_
-        Cluster of each sample, numbered by decreasing size.
     affinity_matrix_
         The graph that approximates the hypergraph, samples × samples.
-    metric_
-        The metric that was used: ``"euclidean"`` where there is but one feature.
-    seed_
-        ``random_state`` if it is an integer, else the seed that was drawn from it.
 
     Notes
     -----
@@ -67,18 +52,11 @@ class CAVE(GraphClusterer):
     array([20, 20, 20])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        bandwidth: float = 1.0,
-        metric: str = "correlation",
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.bandwidth = bandwidth
-        self.metric = metric
-        self.random_state = random_state
+    bandwidth: float = parameter(
+        1.0,
+        PositiveNumber(),
+        "Width h of the triadic affinity, as a multiple of the median distance between two samples.",
+    )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
         return np.maximum(average_cliques(sum_triples(geometry, self.bandwidth)), 0.0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
-from ..core.affinities import AffinitySettings
-from ..core.affinities.tetradic import TetradicAffinity
+from .._parameters import estimator, parameter
+from .._validation import PositiveInteger, PositiveNumber
+from ..core.affinities.tetradic import epsilon, near_pairs
+from ..core.eigen import leading_eigenpairs
+from ..core.parallel import ENTRIES_TO_READ, row_blocks
 from ._base import GraphClusterer
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ MIN_PAIRS_ITERATIVE = 600
 MIN_PAIRS_PER_EIGENVECTOR = 100
 # Above this many pairs it takes too long in any case: its time grows with the third power.
 MAX_PAIRS_DENSE = 4000
-ROWS_PER_BLOCK = 256
 # By the triangle inequality each pair has an affinity of exp(−σ) or more with some pair (k, k). Beyond σ = 87 that is 0
 # in single precision, and a pair may have no affinity at all.
 MAX_SHARPNESS = 80
@@ -38,6 +39,7 @@ MAX_SHARPNESS = 80
 EIGENVALUE_TOLERANCE = 1e-4
 
 
+@estimator
 class PPS(GraphClusterer):
     """Clustering by pair-to-pair similarity (PPS, also PPC).
 
@@ -46,36 +48,10 @@ class PPS(GraphClusterer):
     its row sums, become a similarity of samples, which is cut by spectral clustering. Meant for a hundred samples or
     so, and some hundreds at most.
 
-    Parameters
-    ----------
-    n_clusters
-        Number of clusters.
-    n_neighbors
-        Which pairs are taken. ``None`` takes all, as in the publication, for up to 140 samples; above that, where their
-        matrix would not fit into 0.5 GB, those of a sample with one of its 10 nearest neighbours, and each sample with
-        itself, which is another method: see the notes. An integer forces so many neighbours for any number of samples.
-        Time and memory grow with the square of the number of pairs, and beyond 11 000 pairs, 1 200 samples with 10
-        neighbours, the matrix is not kept and every step computes it anew.
-    sharpness
-        How fast the affinity falls with the ratio of distances (σ), at most 80.
-    n_eigenvectors
-        Number of eigenvectors. ``None`` takes as many as there are clusters.
-    metric
-        ``"correlation"`` centres every sample and scales it to unit length first; ``"euclidean"`` takes the samples as
-        they are, as in the publication.
-    random_state
-        Seed for the starts of k-means.
-
     Attributes
     ----------
-    labels_
-        Cluster of each sample, numbered by decreasing size.
     affinity_matrix_
         The similarity of samples, samples × samples.
-    metric_
-        The metric that was used: ``"euclidean"`` where there is but one feature.
-    seed_
-        ``random_state`` if it is an integer, else the seed that was drawn from it.
 
     Notes
     -----
@@ -104,27 +80,25 @@ class PPS(GraphClusterer):
     array([20, 20, 20])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        sharpness: float = 3.0,
-        n_eigenvectors: int | None = None,
-        metric: str = "correlation",
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.sharpness = sharpness
-        self.n_eigenvectors = n_eigenvectors
-        self.metric = metric
-        self.random_state = random_state
+    n_neighbors: int | None = parameter(
+        None,
+        PositiveInteger((None,)),
+        "Which pairs are taken. ``None`` takes all, as in the publication, for up to 140 samples; above that, where "
+        "their matrix would not fit into 0.5 GB, those of a sample with one of its 10 nearest neighbours, and each "
+        "sample with itself, which is another method: see the notes. An integer forces so many neighbours for any "
+        "number of samples. Time and memory grow with the square of the number of pairs, and beyond 11 000 pairs, "
+        "1 200 samples with 10 neighbours, the matrix is not kept and every step computes it anew.",
+    )
+    sharpness: float = parameter(
+        3.0, PositiveNumber(), "How fast the affinity falls with the ratio of distances (σ), at most 80."
+    )
+    n_eigenvectors: int | None = parameter(
+        None, PositiveInteger((None,)), "Number of eigenvectors. ``None`` takes as many as there are clusters."
+    )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
         n_neighbors = choose_pair_neighbors(self.n_neighbors, geometry.n_cells)
-        settings = AffinitySettings(n_neighbors, sharpness=self.sharpness, seed=self.seed_)
-        return pair_to_pair_similarity(geometry, settings, self.n_eigenvectors or self.n_clusters)
+        return pair_to_pair_similarity(geometry, n_neighbors, self.sharpness, self.n_eigenvectors or self.n_clusters)
 
 
 def choose_pair_neighbors(n_neighbors: int | None, n_cells: int) -> int:
@@ -134,13 +108,22 @@ def choose_pair_neighbors(n_neighbors: int | None, n_cells: int) -> int:
     return n_cells - 1 if n_cells <= MAX_SAMPLES_ALL_PAIRS else DEFAULT_NEIGHBORS
 
 
-def pair_to_pair_similarity(geometry: Geometry, settings: AffinitySettings, n_eigenvectors: int) -> NDArray[np.float64]:
+def pair_to_pair_similarity(
+    geometry: Geometry, n_neighbors: int, sharpness: float, n_eigenvectors: int
+) -> NDArray[np.float64]:
     """Σ_a λ_a tr(V_a) V_a over the leading eigenpairs of the unfolded tensor, clipped at 0, with a zero diagonal."""
-    if settings.sharpness > MAX_SHARPNESS:
-        msg = f"sharpness={settings.sharpness!r} is more than {MAX_SHARPNESS}: affinities would vanish in rounding."
+    if sharpness > MAX_SHARPNESS:
+        msg = f"sharpness={sharpness!r} is more than {MAX_SHARPNESS}: affinities would vanish in rounding."
         raise ValueError(msg)
-    first, second = pairs = list_pairs(geometry, settings)
-    values, vectors = leading_eigenpairs(TetradicOperator(geometry, settings, pairs), n_eigenvectors)
+    first, second = pairs = list_pairs(geometry, n_neighbors)
+    operator = TetradicOperator(geometry, sharpness, pairs)
+    values, vectors = leading_eigenpairs(
+        operator,
+        min(n_eigenvectors, len(first)),
+        tolerance=EIGENVALUE_TOLERANCE,
+        max_dense=min(max(MIN_PAIRS_ITERATIVE, MIN_PAIRS_PER_EIGENVECTOR * n_eigenvectors), MAX_PAIRS_DENSE),
+    )
+    vectors = operator.entries(vectors.astype(np.float64))
     of_cells = vectors @ (values * vectors[first == second].sum(axis=0))
     similarity = np.zeros((geometry.n_cells, geometry.n_cells))
     similarity[first, second] = similarity[second, first] = np.maximum(of_cells, 0.0)
@@ -148,38 +131,38 @@ def pair_to_pair_similarity(geometry: Geometry, settings: AffinitySettings, n_ei
     return similarity
 
 
-def list_pairs(geometry: Geometry, settings: AffinitySettings) -> NDArray[np.intp]:
+def list_pairs(geometry: Geometry, n_neighbors: int) -> NDArray[np.intp]:
     """The pairs i < j of near neighbours and the pairs (i, i), as two rows."""
     cells = np.arange(geometry.n_cells)
-    neighbors = TetradicAffinity(geometry, settings).reference_pairs
-    return np.concatenate([neighbors, np.column_stack([cells, cells])]).T
+    return np.concatenate([near_pairs(geometry, n_neighbors), np.column_stack([cells, cells])]).T
 
 
-class TetradicOperator:
+class TetradicOperator(LinearOperator):
     """D^-½ T₄ D^-½ on the symmetric matrices that are 0 outside a set of pairs.
 
     (i, j) is to (k, l) as (j, i) to (l, k): eigenvectors are symmetric matrices or antisymmetric ones, which are no
     similarities. In the basis (e_ij + e_ji) / √2 and e_ii of the symmetric ones, there are half as many coordinates.
     """
 
-    def __init__(self, geometry: Geometry, settings: AffinitySettings, pairs: NDArray[np.intp]) -> None:
+    def __init__(self, geometry: Geometry, sharpness: float, pairs: NDArray[np.intp]) -> None:
+        super().__init__(np.dtype(np.float32), (pairs.shape[1],) * 2)
         self.pairs = pairs
-        self.sharpness = np.float32(settings.sharpness)
-        self.epsilon = np.float32(TetradicAffinity(geometry, settings).epsilon)
+        self.sharpness = np.float32(sharpness)
+        self.epsilon = np.float32(epsilon(geometry))
         self.distances = geometry.distances.astype(np.float32)
-        self.n_pairs = pairs.shape[1]
-        self._starts = range(0, self.n_pairs, ROWS_PER_BLOCK)
+        n_pairs = pairs.shape[1]
+        self._slices = row_blocks(n_pairs, n_pairs, ENTRIES_TO_READ)
         self._stored: list[NDArray[np.float32]] = []
-        if self.n_pairs <= MAX_PAIRS_STORED:
+        if n_pairs <= MAX_PAIRS_STORED:
             self._stored = list(self._blocks())
         # Each pair i < j stands for two of the tensor's, (i, i) for one.
         multiplicity = np.asarray(np.where(pairs[0] == pairs[1], 1, 2), dtype=np.float32)
         degrees = self._times(multiplicity) / 2
         self._scaling = np.sqrt(multiplicity / 2 / degrees)
 
-    def _rows(self, start: int) -> NDArray[np.float32]:
+    def _rows(self, block: slice) -> NDArray[np.float32]:
         """T₄[(i,j),(k,l)] + T₄[(i,j),(l,k)] for a block of pairs (i, j) and all pairs (k, l)."""
-        (i, j), (k, m) = self.pairs[:, start : start + ROWS_PER_BLOCK], self.pairs
+        (i, j), (k, m) = self.pairs[:, block], self.pairs
         d = self.distances
         exponent = -self.sharpness * (d[i, j][:, None] + d[k, m])
         straight = exponent / (d[i][:, k] + d[j][:, m] + self.epsilon)
@@ -187,12 +170,12 @@ class TetradicOperator:
         return np.exp(straight, out=straight) + np.exp(crossed, out=crossed)
 
     def _blocks(self) -> Iterable[NDArray[np.float32]]:
-        return self._stored or map(self._rows, self._starts)
+        return self._stored or map(self._rows, self._slices)
 
     def _times(self, vector: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([rows @ vector for rows in self._blocks()])
 
-    def matvec(self, vector: NDArray[Any]) -> NDArray[Any]:
+    def _matvec(self, vector: NDArray[Any]) -> NDArray[Any]:
         """The normalised tensor times a symmetric matrix, both in the basis."""
         return self._scaling * self._times(self._scaling * vector.ravel())
 
@@ -204,17 +187,3 @@ class TetradicOperator:
     def entries(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Entries of symmetric matrices at the pairs, from their coordinates in the basis."""
         return coordinates * np.where(self.pairs[0] == self.pairs[1], 1.0, np.sqrt(0.5))[:, None]
-
-
-def leading_eigenpairs(operator: TetradicOperator, n_vectors: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The largest eigenvalues, and the entries of their eigenvectors at the operator's pairs, a column for each."""
-    size = operator.n_pairs
-    n_vectors = min(n_vectors, size)
-    dense_is_faster = size < max(MIN_PAIRS_ITERATIVE, MIN_PAIRS_PER_EIGENVECTOR * n_vectors)
-    if dense_is_faster and size <= MAX_PAIRS_DENSE:
-        values, vectors = linalg.eigh(operator.toarray(), subset_by_index=(size - n_vectors, size - 1))
-    else:
-        start = np.random.default_rng(0).standard_normal(size, dtype=np.float32)
-        linear = LinearOperator((size, size), matvec=operator.matvec, dtype=np.float32)
-        values, vectors = eigsh(linear, k=min(n_vectors, size - 1), which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
-    return np.asarray(values, dtype=np.float64), operator.entries(np.asarray(vectors, dtype=np.float64))

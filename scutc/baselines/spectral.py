@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._parameters import estimator, parameter
+from .._validation import PositiveNumber
 from ._base import GraphClusterer, gaussian_affinity
 
 if TYPE_CHECKING:
@@ -13,35 +15,17 @@ if TYPE_CHECKING:
     from ..core.geometry import Geometry
 
 
+@estimator
 class SpectralClustering(GraphClusterer):
     """Spectral clustering with a Gaussian kernel (SC).
 
     Two samples are similar when they are near. The leading eigenvectors of the normalised affinity are clustered by
     k-means; both steps are scikit-learn's. Known to fail where groups touch or cross, or where all distances are alike.
 
-    Parameters
-    ----------
-    n_clusters
-        Number of clusters.
-    bandwidth
-        Width of the Gaussian kernel exp(−d² / 2h²), as a multiple of the median distance between two samples. The
-        publication leaves it open.
-    metric
-        ``"correlation"`` centres every sample and scales it to unit length first; ``"euclidean"`` takes the samples as
-        they are, as in the publication.
-    random_state
-        Seed for the starts of k-means.
-
     Attributes
     ----------
-    labels_
-        Cluster of each sample, numbered by decreasing size.
     affinity_matrix_
         The Gaussian affinity, samples × samples.
-    metric_
-        The metric that was used: ``"euclidean"`` where there is but one feature.
-    seed_
-        ``random_state`` if it is an integer, else the seed that was drawn from it.
 
     Notes
     -----
@@ -64,18 +48,12 @@ class SpectralClustering(GraphClusterer):
     array([20, 20, 20])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        bandwidth: float = 1.0,
-        metric: str = "correlation",
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.bandwidth = bandwidth
-        self.metric = metric
-        self.random_state = random_state
+    bandwidth: float = parameter(
+        1.0,
+        PositiveNumber(),
+        "Width of the Gaussian kernel exp(−d² / 2h²), as a multiple of the median distance between two samples. The "
+        "publication leaves it open.",
+    )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
         return gaussian_affinity(geometry, self.bandwidth)

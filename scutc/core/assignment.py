@@ -6,17 +6,18 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
-from scipy.cluster.hierarchy import linkage
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
+from sklearn.cluster import AgglomerativeClustering
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from .solvers import Solution
 
 # Added to the clusters' common covariance, as a part of the mean variance of the embedding's coordinates: keeps
 # the mixture from chasing directions in which the clusters are thin by chance.
@@ -27,6 +28,14 @@ MAX_STARTS, MIN_STARTS = 20, 5
 CELLS_IN_ALL_STARTS = 20_000
 # Weight of distances in the embedding where votes are tied.
 TIE_BREAK = 1e-6
+
+
+def assign(solution: Solution, n_clusters: int, seed: int) -> tuple[NDArray[np.intp], dict[int, float]]:
+    """Exactly ``n_clusters`` clusters, numbered by size, and how well each order's own clusters agree with them."""
+    votes = {orders: partition(solution.points(orders, n_clusters), n_clusters, seed) for orders in solution.embeddings}
+    labels = consensus(list(votes.values()), solution.points(solution.orders, n_clusters), n_clusters)
+    alone = {order: votes[order,] for order in solution.orders if (order,) in votes}
+    return labels, {order: float(adjusted_rand_score(labels, vote)) for order, vote in alone.items()}
 
 
 def partition(points: NDArray[np.float64], n_clusters: int, seed: int, n_starts: int | None = None) -> NDArray[np.intp]:
@@ -58,16 +67,12 @@ def consensus(votes: Sequence[NDArray[np.intp]], points: NDArray[np.float64], n_
     disagreement = pdist(np.column_stack(votes), "hamming")
     distances = pdist(points)
     disagreement += TIE_BREAK * distances / (distances.max() or 1.0)
-    return number_by_size(cut_tree(linkage(disagreement, "average"), n_clusters))
+    return number_by_size(average_linkage(squareform(disagreement, checks=False), n_clusters))
 
 
-def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
-    """Clusters after all but the last merges: exactly ``n_clusters``, where scipy's ``fcluster`` may give fewer."""
-    n_cells = len(tree) + 1
-    merged = tree[: n_cells - n_clusters, :2].astype(np.intp)
-    nodes = np.repeat(np.arange(n_cells, n_cells + len(merged)), 2)
-    links = sparse.coo_array((np.ones(len(nodes)), (nodes, merged.ravel())), shape=(2 * n_cells, 2 * n_cells))
-    return connected_components(links, directed=False)[1][:n_cells]
+def average_linkage(distances: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
+    """Exactly ``n_clusters`` clusters, merged by the mean distance between their cells."""
+    return AgglomerativeClustering(n_clusters, metric="precomputed", linkage="average").fit_predict(distances)
 
 
 def number_by_size(labels: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
-from .parallel import Progress, no_progress, row_blocks
+from . import parallel
+from .parallel import Progress, no_progress, one_blas_thread, row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
-
-# 32 MB of float64 where a block is dense: enough for numpy to be busy, little for memory.
-BLOCK_ENTRIES = 1 << 22
 
 
 def in_memory(matrix: Any) -> bool:
@@ -46,7 +43,32 @@ def is_backed(matrix: Any) -> bool:
     return isinstance(matrix, SelectedGenes) or elsewhere
 
 
-def check_row_chunks(matrix: Any) -> None:
+def is_out_of_memory(matrix: Any) -> bool:
+    """Whether it is a Dask array or lies in a file."""
+    return is_dask(matrix) or is_backed(matrix)
+
+
+def check_readable(matrix: Any, min_rows: int = 1) -> None:
+    """Raise unless rows can be read from a Dask array or a backed matrix, and there are so many; else do nothing."""
+    if not is_out_of_memory(matrix):
+        return
+    if len(matrix.shape) != 2:
+        msg = f"Expected 2D array, got one of shape {matrix.shape}: cells × genes."
+        raise ValueError(msg)
+    if is_dask(matrix):
+        _check_row_chunks(matrix)
+    if getattr(matrix, "format", None) == "csc":
+        msg = "The matrix lies in its file by genes (CSC), but cells are read: load it, or write it as CSR."
+        raise NotImplementedError(msg)
+    if matrix.dtype.kind not in "biuf":
+        msg = f"The matrix holds {matrix.dtype}, not numbers."
+        raise ValueError(msg)
+    if matrix.shape[0] < min_rows:
+        msg = f"Found array with {matrix.shape[0]} sample(s), but a minimum of {min_rows} is required."
+        raise ValueError(msg)
+
+
+def _check_row_chunks(matrix: Any) -> None:
     """Raise unless every chunk of a Dask array holds whole rows, and it is known how many."""
     if np.isnan(matrix.shape).any():
         msg = f"The Dask array's shape is {matrix.shape}: call its compute_chunk_sizes() first."
@@ -55,6 +77,25 @@ def check_row_chunks(matrix: Any) -> None:
         msg = (
             f"The Dask array is chunked by genes: {matrix.shape[1]} genes lie in {matrix.numblocks[1]} chunks. Cells "
             "are read whole: chunk it by rows, with .rechunk({0: 'auto', 1: -1})."
+        )
+        raise ValueError(msg)
+
+
+def check_finite(values: Any, numbers: NDArray[np.intp] | None = None) -> None:
+    """Raise on NaN and infinite values, and say how many and where; ``numbers`` are the rows' numbers in the data."""
+    stored = values.data if sparse.issparse(values) else values
+    if stored.dtype.kind != "f" or np.isfinite(stored.sum(dtype=np.float64)):
+        return
+    n_nan, n_infinite = int(np.isnan(stored).sum()), int(np.isinf(stored).sum())
+    if n_nan or n_infinite:
+        entries = sparse.coo_array(values)
+        bad = ~np.isfinite(entries.data)
+        rows, genes = entries.row[bad], entries.col[bad]
+        first = np.lexsort((genes, rows))[0]
+        msg = (
+            f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell "
+            f"{rows[first] if numbers is None else numbers[rows[first]]}, gene {genes[first]} (counted from 0, genes "
+            "among those that are used): impute or remove them."
         )
         raise ValueError(msg)
 
@@ -78,7 +119,7 @@ def map_blocks(
         return _map_dask_in_threads(function, chunks, n_jobs, progress)
     if sparse.issparse(matrix):
         matrix = matrix.tocsr()
-    blocks = row_blocks(matrix.shape[0], matrix.shape[1], BLOCK_ENTRIES)
+    blocks = row_blocks(matrix.shape[0], matrix.shape[1], parallel.ENTRIES_TO_READ)
     results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
         delayed(_run_on_slice)(function, matrix, rows) for rows in blocks
     )
@@ -199,7 +240,6 @@ def _identity(value: T) -> T:
     return value
 
 
+@one_blas_thread
 def _run_on_worker(function: Callable[[Any, int], T], block: Any, first: int) -> T:
-    # The worker's threads are parallel already, and BLAS sums in another order with more threads.
-    with threadpool_limits(limits=1):
-        return function(_as_rows(block), first)
+    return function(_as_rows(block), first)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.optimize import brentq
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
+from .eigen import fix_signs, leading_eigenpairs
 from .normalization import normalize, root_degrees
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ NEGLIGIBLE = 1e-10
 # With few cells an order may have no more positive eigenvalues than its effective rank: all would be raised to 1 and
 # the strong directions lost among the weak. So the rank is at most this part of their number.
 MAX_PART_OF_POSITIVE = 2 / 3
-# Up to this many cells a dense eigensolver is faster than an iterative one.
-MAX_CELLS_DENSE = 1000
 # Relative; the iterative solver's eigenvectors are far better than this asks for the leading ones.
 EIGENVALUE_TOLERANCE = 1e-3
 
@@ -48,30 +47,29 @@ def decompose(affinity: Any, n_components: int) -> Spectrum:
     # Taking the trivial eigenvector off, not skipping the first one found: where the affinity falls into separate
     # components the eigenvalue 1 is multiple and the first vector found could be any mixture of theirs.
     trivial = (roots / (linalg.norm(roots))).astype(affinity.dtype)
-    values, vectors = _leading_eigenpairs(normalize(affinity), trivial, n_components)
-    return Spectrum(np.maximum(values[::-1], 0.0).astype(np.float64), vectors[:, ::-1].astype(np.float64))
+    deflated = Deflated(normalize(affinity), trivial)
+    values, vectors = leading_eigenpairs(deflated, n_components, tolerance=EIGENVALUE_TOLERANCE)
+    return Spectrum(np.maximum(values, 0.0).astype(np.float64), vectors.astype(np.float64))
 
 
-def _leading_eigenpairs(normalized: Any, trivial: NDArray[Any], n_components: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The largest eigenvalues of a matrix with one eigenvector taken off, ascending, and their eigenvectors.
+class Deflated(LinearOperator):
+    """A matrix with the eigenvalue 1 of one eigenvector turned to −1.
 
-    The eigenvalue 1 of the one is turned to −1 and not to 0, so that it comes after all others, negative ones too.
+    To −1 and not to 0, so that it comes after all others, negative ones too.
     """
-    n_cells = len(trivial)
-    if n_cells > MAX_CELLS_DENSE:
-        deflated = LinearOperator(
-            normalized.shape,
-            matvec=lambda vector: normalized @ vector - 2 * trivial * (trivial @ vector),
-            dtype=normalized.dtype,
-        )
-        start = np.random.default_rng(0).standard_normal(n_cells).astype(normalized.dtype)
-        try:
-            return eigsh(deflated, k=n_components, which="LA", v0=start, tol=EIGENVALUE_TOLERANCE)
-        except ArpackError:  # no convergence, or nothing to find, as between identical cells
-            pass
-    dense = normalized.toarray() if sparse.issparse(normalized) else normalized
-    dense = (dense + dense.T) / 2 - 2 * np.outer(trivial, trivial)
-    return linalg.eigh(dense, subset_by_index=(n_cells - n_components, n_cells - 1))
+
+    def __init__(self, matrix: Any, vector: NDArray[Any]) -> None:
+        super().__init__(matrix.dtype, matrix.shape)
+        self._matrix = matrix
+        self._vector = vector
+
+    def _matvec(self, vector: NDArray[Any]) -> NDArray[Any]:
+        return self._matrix @ vector - 2 * self._vector * (self._vector @ vector)
+
+    def toarray(self) -> NDArray[Any]:
+        """The same as a dense array."""
+        dense = self._matrix.toarray() if sparse.issparse(self._matrix) else self._matrix
+        return (dense + dense.T) / 2 - 2 * np.outer(self._vector, self._vector)
 
 
 def equalize(values: NDArray[np.float64], effective_rank: float) -> NDArray[np.float64]:
@@ -121,8 +119,8 @@ def fuse(
         ]
     )
     # The weighted mean of φ(A_p) is factor @ factor.T; its eigenvectors follow from the small factor.T @ factor.
-    values, rotation = linalg.eigh(factor.T @ factor)
-    values, rotation = np.maximum(values[::-1], 0.0), rotation[:, ::-1]
+    values, rotation = leading_eigenpairs(factor.T @ factor, factor.shape[1])
+    values = np.maximum(values, 0.0)
     n_found = min(n_components, len(values))
     points = np.zeros((len(factor), n_components))
     points[:, :n_found] = factor @ rotation[:, :n_found] * np.sqrt(values[:n_found])
@@ -140,9 +138,3 @@ def leading_directions(embedding: NDArray[np.float64], n_clusters: int) -> NDArr
         first, second, third = np.linalg.norm(embedding[:, :3], axis=0)
         return embedding[:, : 1 if first - second > second - third else 2]
     return embedding[:, :n_clusters]
-
-
-def fix_signs(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Make each column's entry of largest magnitude positive: eigenvectors have no sign of their own."""
-    largest = points[np.argmax(np.abs(points), axis=0), np.arange(points.shape[1])]
-    return points * np.where(largest < 0, -1.0, 1.0)

@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from .affinities.neighborhoods import scatter_rows
-from .blocks import map_blocks, read_rows
-from .extension import Subspace
-from .geometry import check_finite, means_and_lengths
+from .blocks import check_finite, map_blocks, read_rows
 from .parallel import Progress, map_row_blocks, no_progress
+from .sampling import draw_in_turn
+from .subspace import Subspace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,9 +65,7 @@ def choose_landmarks(
     sample = read_rows(matrix, sampled, n_jobs, progress)
     check_finite(sample, sampled)
     leaders = np.sort(rng.choice(n_sampled, min(n_sampled, CELLS_OF_SUBSPACE), replace=False))
-    if metric == "correlation":
-        means_and_lengths(sample[leaders].astype(np.float64), sampled[leaders])  # its errors name the right cells
-    subspace = Subspace.of(sample[leaders], metric, n_jobs)
+    subspace = Subspace.of(sample[leaders], metric, n_jobs, sampled[leaders])
 
     def coordinates_of(cells: Any, first: int) -> NDArray[np.float64]:
         return subspace.coordinates(cells, sampled[first : first + cells.shape[0]])
@@ -94,14 +92,7 @@ def sketch(coordinates: NDArray[np.float64], n_landmarks: int, rng: np.random.Ge
             too_small = middle
         else:
             side = middle
-    # In random order, the first point of every box, then the second of those that have one, until there are enough.
-    order = rng.permutation(len(coordinates))
-    box = boxes(side)[order]
-    by_box = np.argsort(box, kind="stable")
-    sizes = np.bincount(box)
-    turn = np.empty(len(order), dtype=np.intp)
-    turn[by_box] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.sort(order[np.argsort(turn, kind="stable")[:n_landmarks]])
+    return draw_in_turn(boxes(side), n_landmarks, rng)
 
 
 def _nearest(coordinates: NDArray[np.float64], n_neighbors: int, n_jobs: int | None) -> NDArray[np.intp]:

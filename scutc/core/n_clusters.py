@@ -32,7 +32,7 @@ class NClustersEstimate:
     scores: NDArray[np.float64]
 
 
-def estimate_n_clusters(solution: Solution, seed: int, report: Callable[[str], None]) -> NClustersEstimate:
+def estimate_n_clusters(solution: Solution, seed: int, report: Callable[[str], object]) -> NClustersEstimate:
     """Number of clusters with the highest silhouette × mean agreement of the single orders with the fused result.
 
     A single cluster has no silhouette: it is the answer only where the data show no structure at all.

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 Progress = Callable[[Iterable[Any]], Iterable[Any]]
 """Wraps the steps of a long loop, for example in a progress bar."""
 
-# Blocks of this many entries measured fastest: large enough for numpy, small enough for the cache.
-BLOCK_ENTRIES = 1 << 18
+# Entries of a block of an n × n matrix: measured fastest, large enough for numpy and small enough for the cache.
+ENTRIES_IN_CACHE = 1 << 18
+# Entries of a block that is read from a matrix of cells, 32 MB of float64: numpy is busy, memory hardly filled.
+ENTRIES_TO_READ = 1 << 22
+
+
+def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """Run a function with one BLAS thread: with more of them BLAS sums in another order. We run blocks in threads."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with threadpool_limits(limits=1):
+            return function(*args, **kwargs)
+
+    return run
 
 
 def no_progress(steps: Iterable[Any]) -> Iterable[Any]:
@@ -25,9 +41,9 @@ def no_progress(steps: Iterable[Any]) -> Iterable[Any]:
     return steps
 
 
-def row_blocks(n_rows: int, row_length: int, n_entries: int = BLOCK_ENTRIES) -> list[slice]:
-    """Consecutive slices of rows with about so many entries each."""
-    height = max(1, n_entries // max(row_length, 1))
+def row_blocks(n_rows: int, row_length: int, n_entries: int | None = None) -> list[slice]:
+    """Consecutive slices of rows with about so many entries each, as many as the cache takes if it is not said."""
+    height = max(1, (n_entries or ENTRIES_IN_CACHE) // max(row_length, 1))
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
 from .._anndata import choose_clustering, read_labels, read_matrix, read_recorded_matrix, read_result
-from ..core.affinities import AffinitySettings, PairwiseAffinity
+from ..core.affinities import pairwise_affinity
 from ..core.blocks import read_rows
-from ..core.geometry import compute_geometry
+from ..core.geometry import Geometry
 from ._shared import (
     BAR,
     GAP,
@@ -87,11 +87,9 @@ def affinity(
     clusters = read_labels(adata, column)
     cells, note = sample_cells(clusters, max_cells)
 
-    geometry = compute_geometry(
-        read_rows(read_recorded_matrix(adata, params)[0], cells), params["metric"], settings.n_jobs
-    )
-    choices = AffinitySettings(params["n_neighbors"], params["sharpness"], params["random_state"])
-    pairwise = PairwiseAffinity(geometry, choices).contract().toarray()
+    shown = read_rows(read_recorded_matrix(adata, params)[0], cells)
+    geometry = Geometry.of(shown, params["metric"], settings.n_jobs)
+    pairwise = pairwise_affinity(geometry, int(params["n_neighbors"])).toarray()
     fused, _ = read_matrix(adata, use_rep=f"X_{key}")
     cosines = np.clip(cosine_similarity(fused[cells]), 0.0, 1.0)
 

@@ -56,11 +56,11 @@ def confusion(
     """
     check_adata(adata)
     clusters, classes = read_labels(adata, key, "key"), read_labels(adata, reference, "reference")
-    known = (clusters.codes >= 0) & (classes.codes >= 0)
-    if not known.any():
+    labelled = (clusters.codes >= 0) & (classes.codes >= 0)
+    if not labelled.any():
         msg = f"No cell has both a cluster in {key!r} and a class in {reference!r}: there is nothing to compare."
         raise ValueError(msg)
-    counts = _full_diagonal(pd.crosstab(clusters[known], classes[known]))
+    counts = _full_diagonal(pd.crosstab(clusters[labelled], classes[labelled]))
     shares = counts.div(counts.sum(axis=1), axis=0).to_numpy()
 
     n_rows, n_columns = counts.shape
@@ -75,9 +75,9 @@ def confusion(
     palette = dict(zip(clusters.categories, label_colors(adata, key, len(clusters.categories)), strict=True))
     draw_bar(axes, [palette[cluster] for cluster in counts.index], np.ones(n_rows), "left")
 
-    scores = [f"{name} {metric(classes[known], clusters[known]):.2f}" for name, metric in METRICS.items()]
-    n_missing = int((~known).sum())
-    note = f"\n{n_missing} of {len(known)} cells without a label left out" if n_missing else ""
+    scores = [f"{name} {metric(classes[labelled], clusters[labelled]):.2f}" for name, metric in METRICS.items()]
+    n_missing = int((~labelled).sum())
+    note = f"\n{n_missing} of {len(labelled)} cells without a label left out" if n_missing else ""
     axes.set(xlabel=reference, ylabel=key, title="  ".join(scores[:3]) + "\n" + "  ".join(scores[3:]) + note)
     return finish(axes, show)
 

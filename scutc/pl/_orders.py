@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._anndata import choose_clustering, clusterings, read_labels, read_recorded_matrix, read_result
+from .._anndata import (
+    choose_clustering,
+    clusterings,
+    read_labels,
+    read_recorded_matrix,
+    read_result,
+    recorded_parameters,
+)
 from .._estimator import UTC
 from ..core.blocks import read_rows
 from ._shared import (
@@ -93,20 +100,14 @@ def orders(
     colors = label_colors(adata, column, len(clusters.categories))
     axes = panels(ax, len(params["orders"]), size=(3.6, 3.8))
     for panel, order in zip(axes, params["orders"], strict=True):
-        model = UTC(
+        model = UTC(**recorded_parameters(params, UTC))
+        model.set_params(
             # One cluster takes no time to find, and the embedding has at least two columns anyhow.
             n_clusters=1 if max(dimensions) < 2 else max(dimensions) + 1,
             orders=(order,),
-            metric=params["metric"],
-            n_neighbors=params["n_neighbors"],
             n_landmarks=None,  # these are few cells already
-            n_anchors=params.get("n_anchors"),  # None, which stands for all, is not written to uns
-            n_pairs=params.get("n_pairs"),
-            sharpness=params["sharpness"],
-            effective_rank=params["effective_rank"],
-            affinity=params["affinity"],
-            cosine=params["cosine"],
-            random_state=params["random_state"],
+            solver="spectral",
+            solver_params=None,
             n_jobs=settings.n_jobs,
         )
         points = model.fit_transform(shown)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import check_positive_integer
+from ..core.sampling import draw_in_proportion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,19 +42,11 @@ def sample_cells(labels: pd.Categorical, max_cells: int) -> tuple[NDArray[np.int
     """
     check_positive_integer("max_cells", max_cells)
     codes = labels.codes
-    shuffled = np.random.default_rng(0).permutation(len(codes))
-    by_cluster = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    by_cluster = by_cluster[codes[by_cluster] >= 0]
-    if len(by_cluster) > max_cells:
-        evenly = np.linspace(0, len(by_cluster) - 1, max_cells).astype(np.intp)
-        first_of_each = np.unique(codes[by_cluster], return_index=True)[1]
-        by_cluster = by_cluster[np.union1d(evenly, first_of_each)]
-    if len(by_cluster) < 2:
-        msg = (
-            f"There is nothing to show of {len(by_cluster)} cells: label more of them, or raise max_cells={max_cells}."
-        )
+    cells = draw_in_proportion(codes, max_cells, at_least=1, rng=np.random.default_rng(0))
+    if len(cells) < 2:
+        msg = f"There is nothing to show of {len(cells)} cells: label more of them, or raise max_cells={max_cells}."
         raise ValueError(msg)
-    cells = by_cluster[np.lexsort((by_cluster, codes[by_cluster]))]
+    cells = cells[np.argsort(codes[cells], kind="stable")]
     return cells, "" if len(cells) == len(codes) else f"{len(cells)} of {len(codes)} cells"
 
 

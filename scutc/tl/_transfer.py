@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from .._anndata import (
     check_adata,
@@ -20,10 +19,10 @@ from .._anndata import (
     read_result,
     write_result,
 )
-from .._validation import check_n_jobs, check_out_of_memory, check_share
-from ..core.blocks import is_backed, is_dask, read_rows, select_genes
-from ..core.extension import Extension, vote
-from ..core.geometry import check_finite, means_and_lengths
+from .._validation import check_n_jobs, check_share
+from ..core.blocks import check_finite, read_rows, select_genes
+from ..core.extension import Rule, Speakers
+from ..core.sampling import draw_in_proportion
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
@@ -122,20 +121,17 @@ def transfer(
         )
         raise ValueError(msg)
     check_share("min_shared_genes", min_shared_genes)
-    check_n_jobs(n_jobs)
+    check_n_jobs("n_jobs", n_jobs)
     result = read_result(adata_ref, key)
     params = result["params"]
     column = choose_clustering(key, result, labels)
-    known = read_labels(adata_ref, column)
-    if known.categories.dtype.kind == "f":
+    clusters = read_labels(adata_ref, column)
+    if clusters.categories.dtype.kind == "f":
         msg = f"labels={column!r} holds numbers, not labels: choose a column of categories."
         raise ValueError(msg)
     embedding, _ = read_matrix(adata_ref, use_rep=f"X_{key}")
     reference, genes = read_recorded_matrix(adata_ref, params)
     new, new_genes = read_recorded_matrix(adata_new, params, all_genes=True)
-    for source in (reference, new):
-        if is_dask(source) or is_backed(source):
-            check_out_of_memory(source)
     if "use_rep" in params and len(genes) != len(new_genes):
         msg = (
             f"obsm[{params['use_rep']!r}] has {len(genes)} columns in adata_ref and {len(new_genes)} in adata_new: "
@@ -148,26 +144,24 @@ def transfer(
         logg.warning(f"{len(missing)} of the reference's {len(genes)} genes are missing from the new cells: left out")
 
     n_jobs = settings.n_jobs if n_jobs is None else n_jobs
-    speakers = _speakers(known, int(params["random_state"]))
-    with threadpool_limits(limits=1):
-        with _named("adata_ref"):
-            rows = read_rows(reference, speakers, n_jobs)[:, genes.get_indexer(shared)]
-            check_finite(rows, speakers)
-            if params["metric"] == "correlation":
-                means_and_lengths(rows.astype(np.float64), speakers)  # its errors name the right cells
-        extension = Extension(rows, params["metric"], int(params["n_neighbors"]))
-        with _named("adata_new"):
-            matrix = select_genes(new, new_genes.get_indexer(shared))
-            weights = extension.weights(matrix, n_jobs, progress_bar("transfer"))
-    shares = vote(weights, known.codes[speakers], len(known.categories))
+    # All labelled cells of the reference speak, landmarks or not, so that renamed or merged labels are transferred.
+    speaking = _choose_speakers(clusters, int(params["random_state"]))
+    with _named("adata_ref"):
+        rows = read_rows(reference, speaking, n_jobs)[:, genes.get_indexer(shared)]
+        check_finite(rows, speaking)
+        rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking)
+    speakers = Speakers(rule, embedding[speaking], clusters.codes[speaking], len(clusters.categories))
+    with _named("adata_new"):
+        matrix = select_genes(new, new_genes.get_indexer(shared))
+        placed, shares = speakers.place(matrix, n_jobs, progress_bar("transfer"))
     write_result(
         adata_new,
         key_added,
         obs={
-            key_added: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=known.dtype),
+            key_added: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=clusters.dtype),
             f"{key_added}_confidence": shares.max(axis=1),
         },
-        embedding=weights @ embedding[speakers],
+        embedding=placed,
         uns={
             "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
             "n_shared_genes": len(shared),
@@ -212,17 +206,11 @@ def _shared_genes(reference: pd.Index, new: pd.Index, min_shared: float) -> pd.I
     return shared
 
 
-def _speakers(labels: pd.Categorical, seed: int) -> NDArray[np.intp]:
+def _choose_speakers(labels: pd.Categorical, seed: int) -> NDArray[np.intp]:
     """Positions, ascending, of the cells of the reference that speak for it: all that are labelled, or a sample."""
-    labelled = np.flatnonzero(labels.codes >= 0)
-    if len(labelled) < 2:
-        msg = f"{len(labelled)} cells of the reference are labelled: transfer needs at least 2."
+    n_labelled = np.count_nonzero(labels.codes >= 0)
+    if n_labelled < 2:
+        msg = f"{n_labelled} cells of the reference are labelled: transfer needs at least 2."
         raise ValueError(msg)
-    if len(labelled) <= MAX_REFERENCE_CELLS:
-        return labelled
-    shuffled = np.random.default_rng(seed).permutation(labelled)
-    codes = pd.Series(labels.codes[shuffled])
-    turn = codes.groupby(codes).cumcount().to_numpy()
-    sizes = np.bincount(codes, minlength=len(labels.categories))[codes]
-    chosen = turn < np.maximum(MIN_CELLS_PER_LABEL, sizes * (MAX_REFERENCE_CELLS / len(labelled)))
-    return np.sort(shuffled[chosen])
+    rng = np.random.default_rng(seed)
+    return draw_in_proportion(labels.codes, MAX_REFERENCE_CELLS, MIN_CELLS_PER_LABEL, rng)

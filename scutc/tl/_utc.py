@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from .._anndata import check_adata, check_key, check_writable, numbered_categories, read_matrix, write_result
+from .._anndata import (
+    check_adata,
+    check_key,
+    check_writable,
+    numbered_categories,
+    parameters_to_record,
+    read_matrix,
+    write_result,
+)
 from .._estimator import UTC
+from .._parameters import check_names, describe, described_in, words_of
 from .._validation import check_n_clusters
 from ._progress import progress_bar
 
@@ -26,6 +35,21 @@ class _Unset(int):
 _DEFAULT_SEED = _Unset(0)
 
 
+class Options(TypedDict, total=False):
+    """What :func:`utc` takes besides what most users touch."""
+
+    n_anchors: int | str | None
+    n_pairs: int | str | None
+    sharpness: float
+    effective_rank: float
+    affinity: str
+    cosine: str
+    weights: Mapping[int, float] | None
+    solver_params: Mapping[str, float] | None
+    rng: int | np.random.Generator | None
+
+
+@describe(words_of(UTC), options=Options.__annotations__)
 def utc(
     adata: AnnData,
     n_clusters: int | Sequence[int] | None = None,
@@ -34,24 +58,16 @@ def utc(
     use_raw: bool = False,
     use_rep: str | None = None,
     mask_var: str | NDArray[np.bool_] | None = None,
-    orders: Iterable[int] = (2, 3, 4),
-    metric: str = "correlation",
-    n_neighbors: int = 15,
-    n_landmarks: int | str | None = "auto",
-    n_anchors: int | str | None = "auto",
-    n_pairs: int | str | None = "auto",
-    sharpness: float = 3.0,
-    effective_rank: float = 16.0,
-    affinity: str = "indecomposable",
-    cosine: str = "absolute",
-    weights: Mapping[int, float] | None = None,
-    solver: str = "spectral",
-    solver_params: Mapping[str, float] | None = None,
+    orders: Iterable[int] = UTC.orders,
+    metric: str = UTC.metric,
+    n_neighbors: int = UTC.n_neighbors,
+    n_landmarks: int | str | None = UTC.n_landmarks,
+    solver: str = UTC.solver,
     key_added: str = "utc",
     random_state: int | np.random.RandomState | None = _DEFAULT_SEED,
-    rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     copy: bool = False,
+    **options: Unpack[Options],
 ) -> AnnData | None:
     """Cluster cells by uniform tensor clustering.
 
@@ -79,55 +95,17 @@ def utc(
     mask_var
         Genes to use: a boolean array, or the name of a boolean column of ``adata.var``, for example
         ``"highly_variable"``. All genes by default.
-    orders
-        Orders to fuse, any non-empty subset of (2, 3, 4).
-    metric
-        ``"correlation"`` centres every cell and scales it to unit length first; ``"euclidean"`` takes cells as they
-        are.
-    n_neighbors
-        Perplexity of order 2, at most a third of the number of cells, and reach of the reference pairs of order 4.
-    n_landmarks
-        Number of cells that stand for all of many: they cover the data evenly, are clustered with the mean of the cells
-        around each, and give embedding and label to every cell by its nearest ones. Time and memory are then
-        linear in the number of cells. ``"auto"`` takes 2000 above 4000 cells, ``None`` never any: then memory grows
-        with the square of the number of cells.
-    n_anchors
-        Number of cells from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all of a
-        few hundred cells and fewer of more, down to 32.
-    n_pairs
-        Number of reference pairs of order 4, drawn at random from the pairs of near neighbours. ``None`` takes all,
-        ``"auto"`` as many as there are anchors at most.
-    sharpness
-        How fast an affinity of order 4 falls with the ratio of distances.
-    effective_rank
-        Number of dimensions in which each order may speak before they are fused, at most a quarter of the number of
-        cells.
-    affinity
-        ``"indecomposable"`` measures angles among three cells and ratios of distances among four; ``"decomposable"``
-        makes orders 3 and 4 of products of order 2.
-    cosine
-        ``"absolute"`` or ``"signed"`` cosines of the angles of order 3. With the spectral solver signed cosines below 0
-        count as 0.
-    weights
-        Weights of orders, for example ``{3: 0.5}``; 1 for those that are left out.
-    solver
-        ``"spectral"``: each order contracted to pairs of cells, then one eigenproblem. ``"ascent"`` and ``"admm"``: the
-        model of the paper, on tensors of near neighbours, by monotone ascent or by the paper's own algorithm. These two
-        are for comparison: slower, with a cost that grows with the fourth power of ``n_neighbors``.
-    solver_params
-        Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``,
-        ``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε, the latter relative to the largest entry), ``inner_tol``,
-        ``max_iter``.
     key_added
         Key under which the results are written.
-    random_state
-        Seed, 0 by default. The same seed gives the same result on any number of threads.
-    rng
-        A seed or a numpy generator, in place of ``random_state``.
     n_jobs
-        Number of threads, by default ``scanpy.settings.n_jobs``.
+        Number of threads, by default ``scanpy.settings.n_jobs``. The result does not depend on it.
     copy
         Write to a copy and return it.
+
+    Other Parameters
+    ----------------
+    rng
+        A seed or a numpy generator, in place of ``random_state``.
 
     Returns
     -------
@@ -163,6 +141,7 @@ def utc(
     from scanpy import settings
 
     start = logg.info("computing uniform tensor clustering")
+    check_names(options, described_in(utc.__doc__ or ""), "utc")
     check_adata(adata)
     check_writable(adata)
     check_key(key_added)
@@ -174,25 +153,19 @@ def utc(
         msg = f"adata has {adata.n_obs} cells: clustering needs at least 2."
         raise ValueError(msg)
     numbers, several = _numbers_of_clusters(n_clusters, adata.n_obs)
+    seed = _resolve_seed(random_state, options.pop("rng", None))
     model = UTC(
         n_clusters=max(numbers, default=None),
         orders=orders,
         metric=metric,
         n_neighbors=n_neighbors,
         n_landmarks=n_landmarks,
-        n_anchors=n_anchors,
-        n_pairs=n_pairs,
-        sharpness=sharpness,
-        effective_rank=effective_rank,
-        affinity=affinity,
-        cosine=cosine,
-        weights=weights,
         solver=solver,
-        solver_params=solver_params,
-        random_state=_resolve_seed(random_state, rng),
+        random_state=seed,
         n_jobs=settings.n_jobs if n_jobs is None else n_jobs,
         verbose=logg.hint,
         progress=progress_bar("utc"),
+        **options,
     ).fit(matrix)
 
     found = (model.labels_, model.agreement_)
@@ -253,20 +226,9 @@ def _describe(
     model: UTC, agreements: list[dict[int, float]], numbers: list[int], selectors: dict[str, Any]
 ) -> dict[str, Any]:
     """What goes to ``uns``: only what h5ad and zarr can hold, so no ``None`` and no integer keys."""
-    params = {
-        name: value for name, value in model.get_params().items() if name not in {"n_jobs", "verbose", "progress"}
-    }
     single = len(agreements) == 1
     given = None if not numbers else numbers[0] if single else np.array(numbers)
-    params |= {
-        "n_clusters": given,
-        "orders": np.array(model.orders_),
-        "metric": model.metric_,
-        "random_state": model.seed_,
-        "weights": None if model.weights is None else {str(order): value for order, value in model.weights.items()},
-        "solver_params": None if model.solver_params is None else dict(model.solver_params),
-        **selectors,
-    }
+    params = parameters_to_record(model) | {"n_clusters": given} | selectors
     per_order = {str(order): np.array([agreement[order] for agreement in agreements]) for order in agreements[0]}
     result: dict[str, Any] = {
         "params": {name: value for name, value in params.items() if value is not None},

@@ -6,15 +6,28 @@ A solver sees an affinity through :class:`Affinity` alone. A new order is a new 
 
 from __future__ import annotations
 
-from .base import Affinity, AffinitySettings
+from typing import TYPE_CHECKING
+
+from .base import Affinity
 from .decomposable import DecomposableTetradicAffinity, DecomposableTriadicAffinity
-from .pairwise import PairwiseAffinity
+from .pairwise import PairwiseAffinity, pairwise_affinity
 from .tetradic import TetradicAffinity
 from .triadic import COSINES, TriadicAffinity
+
+if TYPE_CHECKING:
+    from ..geometry import Geometry
+    from ..settings import Settings
 
 AFFINITIES: dict[str, dict[int, type[Affinity]]] = {
     "indecomposable": {2: PairwiseAffinity, 3: TriadicAffinity, 4: TetradicAffinity},
     "decomposable": {2: PairwiseAffinity, 3: DecomposableTriadicAffinity, 4: DecomposableTetradicAffinity},
 }
+ORDERS = tuple(AFFINITIES["indecomposable"])
 
-__all__ = ["AFFINITIES", "COSINES", "Affinity", "AffinitySettings", "PairwiseAffinity"]
+
+def make_affinities(geometry: Geometry, settings: Settings) -> dict[int, Affinity]:
+    """The orders that are to be fused."""
+    return {order: AFFINITIES[settings.affinity][order](geometry, settings) for order in settings.orders}
+
+
+__all__ = ["AFFINITIES", "COSINES", "ORDERS", "Affinity", "make_affinities", "pairwise_affinity"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..geometry import Geometry
+    from ..settings import Settings
     from ..tensors import Tensor
-
 
 # "auto" samples as many anchors or pairs as keep to this many tuples, which take a fraction of a second, but not fewer
 # than the minimum: every cell is seen from all of them, and what a sample misses averages out over many cells.
@@ -21,22 +20,10 @@ MAX_TUPLES = 20_000_000
 MIN_SAMPLE = 32
 
 
-@dataclass(frozen=True)
-class AffinitySettings:
-    """The choices that affinities are made of; each order reads the ones that concern it."""
-
-    n_neighbors: int
-    sharpness: float
-    seed: int
-    n_anchors: int | str | None = None
-    n_pairs: int | str | None = None
-    cosine: str = "absolute"
-
-
 class Affinity(ABC):
     """An affinity of tuples of cells."""
 
-    def __init__(self, geometry: Geometry, settings: AffinitySettings) -> None:
+    def __init__(self, geometry: Geometry, settings: Settings) -> None:
         self.geometry = geometry
         self.settings = settings
 

@@ -11,7 +11,7 @@ from ..normalization import normalize, root_degrees, safe_inverse
 from ..tensors import KhatriRaoSquare, KroneckerSquare
 from .base import Affinity
 from .neighborhoods import scatter_rows
-from .pairwise import PairwiseAffinity
+from .pairwise import pairwise_affinity
 
 
 class DecomposableAffinity(Affinity):
@@ -19,7 +19,7 @@ class DecomposableAffinity(Affinity):
 
     def pairwise(self) -> Any:
         """S₂."""
-        return PairwiseAffinity(self.geometry, self.settings).contract()
+        return self.geometry.once(pairwise_affinity, self.settings.n_neighbors)
 
     def steps(self) -> Any:
         """S₂ D₂⁻¹."""

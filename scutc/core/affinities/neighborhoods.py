@@ -13,6 +13,8 @@ from ..tensors import Pairs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..geometry import Geometry
+
 
 def scatter_rows(columns: NDArray[np.intp], values: NDArray[np.float64], n_columns: int) -> Any:
     """A sparse matrix that has, in each row, these values in these columns."""
@@ -23,8 +25,8 @@ def scatter_rows(columns: NDArray[np.intp], values: NDArray[np.float64], n_colum
 class Neighborhoods:
     """The neighbourhood of a cell is the cell itself and its nearest neighbours."""
 
-    def __init__(self, neighbors: NDArray[np.intp]) -> None:
-        self.neighbors = neighbors
+    def __init__(self, geometry: Geometry, n_neighbors: int) -> None:
+        self.neighbors = geometry.nearest_neighbors(n_neighbors)
 
     @cached_property
     def members(self) -> NDArray[np.intp]:

@@ -15,6 +15,8 @@ from .neighborhoods import scatter_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..geometry import Geometry
+
 # Neighbours that a cell looks at, as a multiple of the perplexity: t-SNE's choice.
 # What lies behind them has next to no weight.
 NEIGHBORS_PER_PERPLEXITY = 3
@@ -24,31 +26,34 @@ LOG_RANGE = 40.0
 
 
 class PairwiseAffinity(Affinity):
+    """The entropic affinity S₂."""
+
+    def contract(self) -> Any:
+        """S₂ itself, which already speaks of pairs."""
+        return self.geometry.once(pairwise_affinity, self.settings.n_neighbors)
+
+    def tensor(self) -> PairTensor:
+        """L₂ = D^-½ S₂ D^-½."""
+        return PairTensor(normalize(self.contract()))
+
+
+def pairwise_affinity(geometry: Geometry, n_neighbors: int) -> Any:
     """Entropic affinity S₂: p_ij ∝ exp(−β_i d_ij²), symmetrised.
 
     Each cell's β_i makes the perplexity of its row equal to ``n_neighbors``. A constant added to all d² cancels in the
     row's normalisation, which makes this immune to the concentration of distances.
     """
+    perplexity = usable_perplexity(n_neighbors, geometry.n_cells)
+    neighbors = geometry.nearest_neighbors(math.ceil(NEIGHBORS_PER_PERPLEXITY * perplexity))
+    probabilities = _entropic_rows(np.take_along_axis(geometry.squared_distances, neighbors, axis=1), perplexity)
+    one_way = scatter_rows(neighbors, probabilities, geometry.n_cells)
+    return (one_way + one_way.T) / 2
 
-    @property
-    def perplexity(self) -> float:
-        """Effective number of neighbours: ``n_neighbors``, or a third of the other cells where these are few."""
-        n_others = self.geometry.n_cells - 1
-        return min(self.settings.n_neighbors, max(n_others / 3, min(2.0, (1 + n_others) / 2)))
 
-    def contract(self) -> Any:
-        """S₂ itself, which already speaks of pairs."""
-        n_neighbors = math.ceil(NEIGHBORS_PER_PERPLEXITY * self.perplexity)
-        neighbors = self.geometry.nearest_neighbors(n_neighbors)
-        probabilities = _entropic_rows(
-            np.take_along_axis(self.geometry.squared_distances, neighbors, axis=1), self.perplexity
-        )
-        one_way = scatter_rows(neighbors, probabilities, self.geometry.n_cells)
-        return (one_way + one_way.T) / 2
-
-    def tensor(self) -> PairTensor:
-        """L₂ = D^-½ S₂ D^-½."""
-        return PairTensor(normalize(self.contract()))
+def usable_perplexity(n_neighbors: int, n_cells: int) -> float:
+    """Effective number of neighbours: ``n_neighbors``, or a third of the other cells where these are few."""
+    n_others = n_cells - 1
+    return min(n_neighbors, max(n_others / 3, min(2.0, (1 + n_others) / 2)))
 
 
 def _entropic_rows(squared: NDArray[np.float64], perplexity: float) -> NDArray[np.float64]:

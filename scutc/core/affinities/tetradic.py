@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..geometry import Geometry
+
 # ε of the formula, as a part of the mean distance, so that the unit of the data does not matter.
 RELATIVE_EPSILON = 1e-3
 
@@ -30,16 +32,9 @@ class TetradicAffinity(Affinity):
 
     @property
     def reference_pairs(self) -> NDArray[np.intp]:
-        """The pairs k < l of which one is among the nearest ``n_neighbors`` of the other, or a sample of them."""
-        neighbors = self.geometry.nearest_neighbors(self.settings.n_neighbors)
-        cells = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
-        pairs = np.unique(np.sort(np.column_stack([cells, neighbors.ravel()]), axis=1), axis=0)
+        """The pairs of near neighbours, or a sample of them."""
+        pairs = near_pairs(self.geometry, self.settings.n_neighbors)
         return pairs[self._sample(len(pairs), self.settings.n_pairs, stream=4)]
-
-    @property
-    def epsilon(self) -> float:
-        """ε in the unit of the distances."""
-        return RELATIVE_EPSILON * (float(self.geometry.distances.mean()) or 1.0)
 
     def contract(self) -> NDArray[Any]:
         """A₄[i,j] = Σ T₄[i,j,k,l] / t_kl over the reference pairs in both directions, t_kl the sum of that slice."""
@@ -49,7 +44,7 @@ class TetradicAffinity(Affinity):
         first, second = self.reference_pairs.T
         tightness = sharpness * distances[first, second]
         to_first = -distances[first]
-        to_second = -distances[second] - dtype(self.epsilon)
+        to_second = -distances[second] - dtype(epsilon(self.geometry))
 
         def slices(rows: Any, columns: slice) -> Iterator[NDArray[Any]]:
             block = sharpness * distances[rows, columns]
@@ -66,17 +61,29 @@ class TetradicAffinity(Affinity):
 
     def tensor(self) -> QuadrupleTensor:
         """L₄ = D₄^-½ T₄ D₄^-½ as a matrix of pairs, of all four cells in one neighbourhood of a cell."""
-        neighborhoods = Neighborhoods(self.geometry.nearest_neighbors(self.settings.n_neighbors))
+        neighborhoods = self.geometry.once(Neighborhoods, self.settings.n_neighbors)
         first, second = neighborhoods.pairs.first, neighborhoods.pairs.second
         affinity = neighborhoods.shared_pairs()
-        distances, epsilon = self.geometry.distances, self.epsilon
+        distances, smallest = self.geometry.distances, epsilon(self.geometry)
 
         def fill(block: slice) -> None:
             stored = slice(affinity.indptr[block.start], affinity.indptr[block.stop])
             rows = np.repeat(np.arange(block.start, block.stop), np.diff(affinity.indptr[block.start : block.stop + 1]))
             i, j, k, l = first[rows], second[rows], first[affinity.indices[stored]], second[affinity.indices[stored]]  # noqa: E741
-            ratios = (distances[i, j] + distances[k, l]) / (distances[i, k] + distances[j, l] + epsilon)
+            ratios = (distances[i, j] + distances[k, l]) / (distances[i, k] + distances[j, l] + smallest)
             affinity.data[stored] = np.exp(-self.settings.sharpness * ratios)
 
         map_row_blocks(fill, len(first), affinity.nnz // len(first), self.geometry.n_jobs)
         return QuadrupleTensor(neighborhoods.pairs, normalize(affinity))
+
+
+def near_pairs(geometry: Geometry, n_neighbors: int) -> NDArray[np.intp]:
+    """The pairs k < l of which one is among the nearest ``n_neighbors`` of the other, as rows."""
+    neighbors = geometry.nearest_neighbors(n_neighbors)
+    cells = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
+    return np.unique(np.sort(np.column_stack([cells, neighbors.ravel()]), axis=1), axis=0)
+
+
+def epsilon(geometry: Geometry) -> float:
+    """ε in the unit of the distances."""
+    return RELATIVE_EPSILON * (float(geometry.distances.mean()) or 1.0)

@@ -66,7 +66,7 @@ class TriadicAffinity(Affinity):
     def tensor(self) -> TripleTensor:
         """L₃[i,j,k] = T₃[i,j,k] / ((t_i t_k)^¼ t_j^½), i and k among the nearest ``n_neighbors`` of the anchor j."""
         gram, n_cells = self.geometry.gram, self.geometry.n_cells
-        neighborhoods = Neighborhoods(self.geometry.nearest_neighbors(self.settings.n_neighbors))
+        neighborhoods = self.geometry.once(Neighborhoods, self.settings.n_neighbors)
         anchors, neighbors = np.arange(n_cells)[:, None], neighborhoods.neighbors
         # ⟨x_i − x_j, x_k − x_j⟩ = gram[i, k] − offset[j, i] − offset[j, k]
         offsets = gram[anchors, neighbors] - np.diag(gram)[:, None] / 2

@@ -1,6 +1,7 @@
-"""From affinities to an embedding. A new solver is a new file here and a line in :data:`SOLVERS`.
+"""From distances to an embedding. A new solver is a new file here and a line in :data:`SOLVERS`.
 
-A solver is called with affinities, settings, and keywords that are its own: the user's ``solver_params``.
+A solver is called with the geometry of the cells, the settings, the number of clusters, and keywords that are its own:
+the user's ``solver_params``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .admm import solve_admm
 from .ascent import solve_ascent
-from .base import Iterations, Solution, SolverSettings
+from .base import Iterations, Solution
 from .spectral import solve_spectral
 
 if TYPE_CHECKING:
@@ -29,4 +30,4 @@ def solver_defaults(solver: str) -> dict[str, float]:
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY}
 
 
-__all__ = ["SOLVERS", "Iterations", "Solution", "SolverSettings", "solve_spectral", "solver_defaults"]
+__all__ = ["SOLVERS", "Iterations", "Solution", "solve_spectral", "solver_defaults"]

@@ -9,10 +9,9 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ..tensors import Pairs
-from .base import Iterations, Solution, SolverSettings
+from .base import Iterations, Solution
 from .column_form import (
     ColumnForm,
-    build,
     polar,
     relative_gradient,
     riemannian_gradient,
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..affinities import Affinity
+    from ..geometry import Geometry
+    from ..parallel import Progress
+    from ..settings import Settings
 
 # Relative residual at which conjugate gradients stop: well below what an iteration of the outer loop changes.
 CG_TOLERANCE = 1e-6
@@ -36,11 +37,14 @@ ARMIJO = 1e-4
 SMALLEST_STEP = 1e-12
 # A relative gradient up to this counts as stationary.
 STATIONARY = 1e-2
+# Those that the algorithm splits: 2 in V₁, 3 between V₁ and V₂, 4 in V₂.
+KNOWN_ORDERS = (2, 3, 4)
 
 
 def solve_admm(
-    affinities: Mapping[int, Affinity],
-    settings: SolverSettings,
+    geometry: Geometry,
+    settings: Settings,
+    n_clusters: int,
     *,
     mu: float | None = None,
     rho: float = 1.1,
@@ -55,7 +59,14 @@ def solve_admm(
     times the larger of 1 and w₄ if not given, and never falls. The paper's ``mu_max`` of 100 freezes V₁ farther
     from a stationary point than 10 does.
     """
-    least = 2 * settings.weight(4) if 4 in affinities else 0.0
+    unknown = set(settings.orders) - set(KNOWN_ORDERS)
+    if unknown:
+        msg = (
+            f"solver='admm' is the paper's algorithm, for orders {KNOWN_ORDERS}: it does not know "
+            f"{', '.join(map(str, sorted(unknown)))}. Use solver='ascent' or 'spectral'."
+        )
+        raise ValueError(msg)
+    least = 2 * settings.weight(4) if 4 in settings.orders else 0.0
     if mu is None:
         mu = max(3.0, 1.5 * least)
     if mu <= least:
@@ -67,11 +78,19 @@ def solve_admm(
     if rho < 1:
         msg = f"solver_params: rho={rho!r} is below 1, and mu would fall. Give 1 or more."
         raise ValueError(msg)
-    form = build(affinities, settings)
-    start = starting_columns(affinities, form, settings.n_clusters)
+    form = ColumnForm.of(geometry, settings)
+    start = starting_columns(geometry, settings.n_neighbors, form, n_clusters)
     settings.report("alternating directions")
     columns, iterations = alternate(
-        form, start, mu=mu, rho=rho, mu_max=mu_max, tol=tol, inner_tol=inner_tol, max_iter=max_iter, settings=settings
+        form,
+        start,
+        mu=mu,
+        rho=rho,
+        mu_max=mu_max,
+        tol=tol,
+        inner_tol=inner_tol,
+        max_iter=max_iter,
+        progress=settings.progress,
     )
     return solution(form, columns, iterations, "admm")
 
@@ -86,7 +105,7 @@ def alternate(
     tol: float,
     inner_tol: float,
     max_iter: int,
-    settings: SolverSettings,
+    progress: Progress,
 ) -> tuple[NDArray[np.float64], Iterations]:
     """Steps on V₁, V₂ and the multiplier in turn, until V₁ and V₂ stay, and V₁*V₁ = V₂, to ``tol``, relatively.
 
@@ -100,7 +119,7 @@ def alternate(
     history = [value]
     best, best_gradient = columns, gradient
     remedy = "raise max_iter in solver_params or use 'ascent'"
-    for _ in settings.progress(range(max_iter)):
+    for _ in progress(range(max_iter)):
         new_columns = problem.update_columns(columns, lifted, multiplier, mu, inner_tol)
         new_lifted = problem.update_lifted(new_columns, lifted, multiplier, mu)
         gap = problem.lift(new_columns) - new_lifted

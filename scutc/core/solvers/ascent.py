@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
-from .base import Iterations, Solution, SolverSettings
-from .column_form import ColumnForm, build, polar, relative_gradient, solution, starting_columns
+from .base import Iterations, Solution
+from .column_form import ColumnForm, polar, relative_gradient, solution, starting_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from ..affinities import Affinity
+    from ..geometry import Geometry
+    from ..parallel import Progress
+    from ..settings import Settings
 
 # The shift grows by this factor until the objective does not fall, and shrinks by it after each step.
 SHIFT_FACTOR = 2.0
@@ -24,8 +24,9 @@ FIRST_SHIFT, MAX_SHIFT = 1e-3, 1e8
 
 
 def solve_ascent(
-    affinities: Mapping[int, Affinity],
-    settings: SolverSettings,
+    geometry: Geometry,
+    settings: Settings,
+    n_clusters: int,
     *,
     max_iter: int = 1000,
     tol: float = 1e-4,
@@ -35,21 +36,21 @@ def solve_ascent(
 
     A stationary point is all that is promised: the model maximises a convex function. The best of the starts counts.
     """
-    form = build(affinities, settings)
-    start = starting_columns(affinities, form, settings.n_clusters)
+    form = ColumnForm.of(geometry, settings)
+    start = starting_columns(geometry, settings.n_neighbors, form, n_clusters)
     rng = np.random.default_rng(settings.seed)
     runs = []
     for number in range(n_starts):
         if number:
             start = start @ linalg.qr(rng.standard_normal((start.shape[1],) * 2))[0]
         settings.report(f"ascent from start {number + 1} of {n_starts}")
-        runs.append(ascend(form, start, max_iter=max_iter, tol=tol, settings=settings))
-    best = max(runs, key=lambda run: run[1].objective[-1])
-    return solution(form, *best, "ascent")
+        runs.append(ascend(form, start, max_iter=max_iter, tol=tol, progress=settings.progress))
+    values = [form.evaluate(columns)[0] for columns, _ in runs]
+    return solution(form, *runs[int(np.argmax(values))], "ascent")
 
 
 def ascend(
-    form: ColumnForm, columns: NDArray[np.float64], *, max_iter: int, tol: float, settings: SolverSettings
+    form: ColumnForm, columns: NDArray[np.float64], *, max_iter: int, tol: float, progress: Progress
 ) -> tuple[NDArray[np.float64], Iterations]:
     """V ← polar(∇f(V) + s V), with s raised until f does not fall; done when the Riemannian gradient is small.
 
@@ -58,7 +59,7 @@ def ascend(
     value, gradient = form.evaluate(columns)
     history = [value]
     shift, remedy = 0.0, "raise max_iter or tol in solver_params"
-    for _ in settings.progress(range(max_iter)):
+    for _ in progress(range(max_iter)):
         if relative_gradient(columns, gradient) <= tol:
             break
         step = _ascending_step(form, columns, value, gradient, shift)

@@ -1,4 +1,4 @@
-"""What every solver is given, and what it returns."""
+"""What every solver returns."""
 
 from __future__ import annotations
 
@@ -6,48 +6,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..fusion import leading_directions
-from ..parallel import Progress, no_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class SolverSettings:
-    """The choices that are not a solver's own, and how it says where it is."""
-
-    n_clusters: int
-    effective_rank: float
-    seed: int
-    weights: dict[int, float] = field(default_factory=dict)
-    """Weights of orders; 1 for those that are left out."""
-    report: Callable[[str], None] = lambda message: None
-    progress: Progress = no_progress
-
-    def weight(self, order: int) -> float:
-        """Weight of an order."""
-        return self.weights.get(order, 1.0)
-
-
-@dataclass(frozen=True)
 class Iterations:
-    """What a solver that iterates did."""
+    """What a solver that iterates did; nothing, by default."""
 
-    objective: NDArray[np.float64]
+    objective: NDArray[np.float64] | None = None
     """Objective at the start and after each iteration."""
-    relative_gradient: float
+    relative_gradient: float | None = None
     """Length of the part of the gradient along which the answer could still move, next to the whole gradient's."""
-    converged: bool
+    converged: bool = True
     remedy: str = ""
     """What to do if it did not converge."""
 
     @property
     def n_iter(self) -> int:
         """Number of iterations."""
-        return len(self.objective) - 1
+        return 0 if self.objective is None else len(self.objective) - 1
 
 
 @dataclass(frozen=True)
@@ -62,8 +42,9 @@ class Solution:
     """Largest first: eigenvalues of the fused operator, or the objective's value of each column of the embedding."""
     order_spectra: dict[int, NDArray[np.float64]]
     """The same for each order alone."""
-    iterations: Iterations | None = None
-    """For a solver that iterates."""
+    nested: bool
+    """Whether the leading columns are the embedding for fewer clusters. If not, all columns belong together."""
+    iterations: Iterations = field(default_factory=Iterations)
 
     @property
     def embedding(self) -> NDArray[np.float64]:
@@ -71,9 +52,6 @@ class Solution:
         return self.embeddings[self.orders]
 
     def points(self, orders: tuple[int, ...], n_clusters: int) -> NDArray[np.float64]:
-        """Where so many clusters are sought, by some of the orders.
-
-        Columns of a solver that iterates are alike in length and belong together: all of them.
-        """
+        """Where so many clusters are sought, by some of the orders."""
         embedding = self.embeddings[orders]
-        return leading_directions(embedding, n_clusters) if self.iterations is None else embedding
+        return leading_directions(embedding, n_clusters) if self.nested else embedding

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from ..affinities import Affinity, PairwiseAffinity
-from ..fusion import decompose, fix_signs
+from ..affinities import make_affinities, pairwise_affinity
+from ..eigen import fix_signs
+from ..fusion import decompose
 from ..normalization import root_degrees
-from .base import Iterations, Solution, SolverSettings
+from ..warn import warn
+from .base import Iterations, Solution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from ..geometry import Geometry
+    from ..settings import Settings
     from ..tensors import Tensor
 
 
 class ColumnForm:
     """The objective."""
 
-    def __init__(self, tensors: Mapping[int, Tensor], weights: Mapping[int, float] | None = None) -> None:
+    def __init__(self, tensors: Mapping[int, Tensor], weights: Mapping[int, float]) -> None:
         self.tensors = tensors
-        self.weights = {order: 1.0 if weights is None else weights.get(order, 1.0) for order in tensors}
+        self.weights = weights
+
+    @classmethod
+    def of(cls, geometry: Geometry, settings: Settings) -> ColumnForm:
+        """The objective for cells."""
+        tensors = {}
+        for order, affinity in make_affinities(geometry, settings).items():
+            settings.report(f"order {order}: tensor of {geometry.n_cells} cells")
+            tensors[order] = affinity.tensor()
+        return cls(tensors, {order: settings.weight(order) for order in tensors})
 
     def evaluate(self, columns: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Value and gradient."""
@@ -43,19 +55,9 @@ class ColumnForm:
         return {order: self.weights[order] * tensor.evaluate(columns)[0] for order, tensor in self.tensors.items()}
 
 
-def build(affinities: Mapping[int, Affinity], settings: SolverSettings) -> ColumnForm:
-    """The objective for these affinities."""
-    tensors = {}
-    for order, affinity in affinities.items():
-        settings.report(f"order {order}: tensor of {affinity.geometry.n_cells} cells")
-        tensors[order] = affinity.tensor()
-    return ColumnForm(tensors, settings.weights)
-
-
-def starting_columns(affinities: Mapping[int, Affinity], form: ColumnForm, n_columns: int) -> NDArray[np.float64]:
+def starting_columns(geometry: Geometry, n_neighbors: int, form: ColumnForm, n_columns: int) -> NDArray[np.float64]:
     """The leading eigenvectors of L₂, with the signs that the odd order likes better."""
-    some = next(iter(affinities.values()))
-    pairwise = PairwiseAffinity(some.geometry, some.settings).contract()
+    pairwise = geometry.once(pairwise_affinity, n_neighbors)
     trivial = root_degrees(pairwise)
     spectrum = decompose(pairwise, n_columns - 1)
     columns = fix_signs(np.column_stack([trivial / linalg.norm(trivial), spectrum.vectors]))
@@ -89,7 +91,7 @@ def solution(form: ColumnForm, columns: NDArray[np.float64], iterations: Iterati
             f"solver={name!r} did not converge in {iterations.n_iter} iterations (relative gradient "
             f"{iterations.relative_gradient:.1e}): {iterations.remedy}. The best columns seen are returned."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=4)  # where fit was called
+        warn(msg, ConvergenceWarning)
     if 3 not in form.tensors:  # even orders do not see signs
         columns = fix_signs(columns)
     terms = form.terms(columns)
@@ -103,5 +105,6 @@ def solution(form: ColumnForm, columns: NDArray[np.float64], iterations: Iterati
         embeddings={orders: embedding},
         spectrum=totals[ranking],
         order_spectra={order: values[ranking] for order, values in terms.items()},
+        nested=False,
         iterations=iterations,
     )

@@ -5,39 +5,41 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ..affinities import make_affinities
 from ..fusion import decompose, fuse
-from .base import Solution, SolverSettings
+from .base import Solution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..affinities import Affinity
+    from ..geometry import Geometry
+    from ..settings import Settings
 
 # Eigenpairs kept of each order, or as many as there are clusters. What lies behind them does not reach the embedding.
 MIN_EIGENPAIRS = 32
+# With few cells an order cannot speak in many dimensions without telling noise.
+MAX_RANK_PER_CELL = 0.25
 
 
-def solve_spectral(affinities: Mapping[int, Affinity], settings: SolverSettings) -> Solution:
+def solve_spectral(geometry: Geometry, settings: Settings, n_clusters: int) -> Solution:
     """Maximise Σ_p w_p ⟨φ(A_p), V Vᵀ⟩, for all orders together and for every smaller set of them.
 
     The sets cost next to nothing, since the orders are decomposed once, and they see different sides of the data:
     labels on which they agree are more reliable than labels from the full set alone.
     """
-    n_components = max(MIN_EIGENPAIRS, settings.n_clusters)
+    n_components = max(MIN_EIGENPAIRS, n_clusters)
     spectra = {}
-    for order, affinity in affinities.items():
-        settings.report(f"order {order}: affinity of {affinity.geometry.n_cells} cells")
+    for order, affinity in make_affinities(geometry, settings).items():
+        settings.report(f"order {order}: affinity of {geometry.n_cells} cells")
         contracted = affinity.contract()
         settings.report(f"order {order}: eigenvectors")
         spectra[order] = decompose(contracted, n_components)
 
-    orders = tuple(affinities)
+    orders = settings.orders
     subsets = [subset for size in range(len(orders), 0, -1) for subset in combinations(orders, size)]
     fused = {
         subset: fuse(
             [spectra[order] for order in subset],
             [settings.weight(order) for order in subset],
-            settings.effective_rank,
+            min(settings.effective_rank, MAX_RANK_PER_CELL * geometry.n_cells),
             n_components,
         )
         for subset in subsets
@@ -47,4 +49,5 @@ def solve_spectral(affinities: Mapping[int, Affinity], settings: SolverSettings)
         embeddings={subset: embedding.points for subset, embedding in fused.items()},
         spectrum=fused[orders].spectrum[:n_components],
         order_spectra={order: spectrum.values for order, spectrum in spectra.items()},
+        nested=True,
     )

@@ -1,0 +1,127 @@
+"""The method from end to end on arrays: settings and a matrix in, a model out, which is cut and extended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .assignment import assign, number_by_size
+from .blocks import check_finite, in_memory, read_rows
+from .extension import Rule, Speakers, elect, vote
+from .geometry import Geometry
+from .landmarks import choose_landmarks, number_of_landmarks
+from .n_clusters import NClustersEstimate, estimate_n_clusters
+from .parallel import one_blas_thread
+from .solvers import SOLVERS, Solution, solve_spectral
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    from .settings import Settings
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The cells that the solver embeds: all of them, or landmarks with the mean profile of the cells around each."""
+
+    rows: Any
+    """Dense or CSR, a row for each."""
+    landmarks: NDArray[np.intp] | None = None
+    """Their numbers in the data, if they are landmarks."""
+    rule: Rule | None = None
+    """How landmarks speak for all other cells."""
+    weights: sparse.csr_array | None = None
+    """What that gives for all cells: cells × landmarks."""
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """One way to cut the embedding."""
+
+    labels: NDArray[np.intp]
+    """Cluster of each cell, numbered by decreasing size."""
+    agreement: dict[int, float]
+    """For each order the adjusted Rand index between its own clustering and the labels."""
+    labels_of_embedded: NDArray[np.intp]
+    """The same clusters, of the cells that were embedded: the landmarks, if there are any."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What was found: an embedding that can be cut into any number of clusters and extended to new cells."""
+
+    settings: Settings
+    embedded: Embedded
+    solution: Solution
+    n_clusters: int
+    estimate: NClustersEstimate | None
+    """How the number of clusters was found, where it was not given."""
+
+    @property
+    def embedding(self) -> NDArray[np.float64]:
+        """Where all cells lie, in at least two dimensions for a picture."""
+        weights = self.embedded.weights
+        return self._embedding_of_embedded if weights is None else weights @ self._embedding_of_embedded
+
+    @one_blas_thread
+    def cut(self, n_clusters: int) -> Clustering:
+        """So many clusters."""
+        self.settings.report(f"{n_clusters} clusters")
+        labels, agreement = assign(self.solution, n_clusters, self.settings.seed)
+        landmarks, weights = self.embedded.landmarks, self.embedded.weights
+        if landmarks is None or weights is None:
+            return Clustering(labels, agreement, labels)
+        elected = elect(vote(weights, labels, n_clusters), landmarks, labels)
+        labels_of_all = number_by_size(elected)
+        renumbered = np.empty(n_clusters, dtype=np.intp)
+        renumbered[elected] = labels_of_all
+        return Clustering(labels_of_all, agreement, renumbered[labels])
+
+    def speakers(self, clustering: Clustering) -> Speakers:
+        """The embedded cells, to give new ones their embedding and clusters."""
+        rule = self.embedded.rule or make_rule(self.embedded.rows, self.settings)
+        return Speakers(rule, self._embedding_of_embedded, clustering.labels_of_embedded, self.n_clusters)
+
+    @property
+    def _embedding_of_embedded(self) -> NDArray[np.float64]:
+        return self.solution.embedding[:, : max(2, self.n_clusters)]
+
+
+@one_blas_thread
+def fit(matrix: Any, settings: Settings) -> Model:
+    """Embed the cells, the rows of a matrix in memory or out of it, and find how many clusters there are."""
+    embedded = choose_embedded(matrix, settings)
+    settings.report(f"distances between {embedded.rows.shape[0]} samples")
+    geometry = Geometry.of(embedded.rows, settings.metric, settings.n_jobs)
+    n_clusters, estimate, solution = settings.n_clusters, None, None
+    if n_clusters is None:  # estimated from the spectral solution, whatever the solver
+        solution = solve_spectral(geometry, settings, 1)
+        estimate = estimate_n_clusters(solution, settings.seed, settings.report)
+        n_clusters = estimate.n_clusters
+    if solution is None or settings.solver != "spectral":
+        solution = SOLVERS[settings.solver](geometry, settings, n_clusters, **settings.solver_params)
+    return Model(settings, embedded, solution, n_clusters, estimate)
+
+
+def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
+    """All cells where they are few, else landmarks and how they speak for all."""
+    n_cells = matrix.shape[0]
+    n_jobs, progress = settings.n_jobs, settings.progress
+    n_landmarks = number_of_landmarks(settings.n_landmarks, n_cells)
+    if n_landmarks is None:
+        rows = matrix if in_memory(matrix) else read_rows(matrix, np.arange(n_cells), n_jobs, progress)
+        check_finite(rows)
+        return Embedded(rows)
+    settings.report(f"{n_landmarks} landmarks for {n_cells} samples")
+    chosen = choose_landmarks(matrix, n_landmarks, settings.metric, settings.seed, n_jobs, progress)
+    settings.report(f"{n_cells} samples from their nearest landmarks")
+    rule = make_rule(chosen.profiles, settings)
+    return Embedded(chosen.profiles, chosen.cells, rule, rule.weights(matrix, n_jobs, progress))
+
+
+def make_rule(rows: Any, settings: Settings) -> Rule:
+    """How the embedded cells speak for others."""
+    return Rule.of(rows, settings.metric, settings.n_neighbors, settings.n_jobs)
