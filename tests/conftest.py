@@ -13,7 +13,25 @@ import scanpy as sc
 from anndata import AnnData
 from scipy import sparse
 
+from scutc.core import assignment
+
+MAX_STARTS = assignment.MAX_STARTS
 mpl.use("Agg")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_starts():
+    """Most of the time would go to the mixtures' starts, and few tests are about how good the labels are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assignment, "MAX_STARTS", 2)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _all_starts(request, monkeypatch):
+    """As many starts as users get where the quality of the labels is the subject."""
+    if request.node.get_closest_marker("quality"):
+        monkeypatch.setattr(assignment, "MAX_STARTS", MAX_STARTS)
 
 
 def make_groups(sizes: tuple[int, ...] = (20, 15, 10), n_genes: int = 60, seed: int = 0) -> AnnData:

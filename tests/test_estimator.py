@@ -38,9 +38,7 @@ def refused_by_correlation(estimator: UTC) -> dict[str, str]:
     ],
     expected_failed_checks=refused_by_correlation,
 )
-def test_scikit_learn_contract(estimator, check, monkeypatch):
-    # The contract does not ask for the best labels, and most of the time goes to the mixtures' starts.
-    monkeypatch.setattr("scutc.core.assignment.MAX_STARTS", 1)
+def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
