@@ -12,6 +12,7 @@ import pytest
 import scanpy as sc
 from anndata import AnnData
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from scutc.core import assignment
 
@@ -24,6 +25,13 @@ def _few_starts():
     """Most of the time would go to the mixtures' starts, and few tests are about how good the labels are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(assignment, "MAX_STARTS", 2)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_blas_thread():
+    """Tests run in parallel, one process for each core: threads of BLAS would only wait for each other."""
+    with threadpool_limits(limits=1):
         yield
 
 

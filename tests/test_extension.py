@@ -218,12 +218,13 @@ def test_fitted_samples_get_back_what_they_have(metric, n_landmarks):
     np.testing.assert_array_equal(model.predict(X[:1]), model.labels_[:1])
 
 
+@pytest.mark.quality  # with fewer starts there is no such sample
 def test_only_samples_that_a_cluster_got_against_the_vote_are_predicted_otherwise():
     # Three groups and more clusters: some landmarks have a label that no sample votes for, and yet one has to have it.
     X = make_groups((50, 40, 30)).X
     n_different = 0
-    for n_clusters, n_landmarks, metric in product((4, 9), (15, 20), ("correlation", "euclidean")):
-        model = UTC(n_clusters, metric=metric, n_landmarks=n_landmarks).fit(X)
+    for n_clusters, metric in product((4, 9), ("correlation", "euclidean")):
+        model = UTC(n_clusters, metric=metric, n_landmarks=20).fit(X)
         differ = model.predict(X) != model.labels_
         assert (np.bincount(model.labels_)[model.labels_[differ]] == 1).all()
         n_different += differ.sum()

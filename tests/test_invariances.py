@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from scutc import UTC
 
+METRICS = ["correlation", "euclidean"]
 N_CELLS = 27
 
 
@@ -37,11 +38,7 @@ CHANGES = {
     "shifting all cells": lambda X, rng: X + 10 * rng.normal(size=X.shape[1]),
 }
 NOTHING_CHANGES = [
-    *(
-        (change, metric)
-        for change in ("permuting genes", "scaling all values")
-        for metric in ("correlation", "euclidean")
-    ),
+    *((change, metric) for change in ("permuting genes", "scaling all values") for metric in METRICS),
     ("scaling single cells", "correlation"),
     ("shifting single cells", "correlation"),
     ("a constant gene", "euclidean"),
@@ -69,7 +66,7 @@ def test_change_of_the_data_does_not_change_the_solution(change, metric, seed):
 
 @quick
 @given(seed=seeds)
-@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+@pytest.mark.parametrize("metric", METRICS)
 def test_permuting_cells_permutes_the_solution(metric, seed):
     X, rng = data(seed)
     order = rng.permutation(len(X))
@@ -77,7 +74,7 @@ def test_permuting_cells_permutes_the_solution(metric, seed):
 
 
 @pytest.mark.quality
-@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+@pytest.mark.parametrize("metric", METRICS)
 def test_labels_do_not_change_either(metric):
     X, rng = data(0)
     labels = fit(X, metric, n_clusters=3).labels_
