@@ -44,7 +44,7 @@ html_title = "scutc"
 html_static_path = ["_static"]
 html_theme_options = {"show_toc_level": 2, "navbar_persistent": []}
 
-nb_execution_mode = "off"  # the notebooks have their outputs, and the tests run them
+nb_execution_mode = "off"  # the notebooks have their outputs, and .ci/run runs them
 myst_heading_anchors = 3
 
 autosummary_generate = True

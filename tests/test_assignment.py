@@ -16,6 +16,7 @@ def test_labels_are_numbered_by_size_ties_by_first_cell():
     np.testing.assert_array_equal(number_by_size(labels), [0, 1, 1, 2, 2, 0, 3])
 
 
+@pytest.mark.quality
 def test_partition_finds_unequal_stretched_groups_that_kmeans_splits():
     rng = np.random.default_rng(0)
     along, across = np.array([0.26, 0.97]), np.array([-0.97, 0.26])

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
+import scutc
 from conftest import make_groups
 from scutc import UTC
 
@@ -12,9 +14,25 @@ def test_estimate_finds_well_separated_groups(sizes):
     adata = make_groups(sizes, n_genes=200)
     model = UTC().fit(adata.X)
     assert model.n_clusters_ == len(sizes)
-    best = model.n_clusters_candidates_[np.argmax(model.n_clusters_scores_)]
-    assert best == model.n_clusters_
-    assert len(np.unique(model.labels_)) == len(sizes)
+    assert adjusted_rand_score(adata.obs["group"], model.labels_) == 1.0
+
+
+def test_score_of_clear_groups_is_their_silhouette_in_the_embedding():
+    # All orders find them, so that the mean agreement is 1; there are up to 60 / 3 candidates.
+    adata = make_groups((25, 20, 15), n_genes=200)
+    model = UTC().fit(adata.X)
+    np.testing.assert_array_equal(model.n_clusters_candidates_, np.arange(2, 21))
+    assert len(model.n_clusters_scores_) == 19
+    expected = silhouette_score(UTC(3).fit_transform(adata.X), adata.obs["group"])
+    assert model.n_clusters_scores_[1] == pytest.approx(expected)
+
+
+def test_score_is_lower_where_orders_disagree():
+    # Of crossing lines only order 3 knows.
+    lines = scutc.datasets.syndata1()
+    given = UTC(2, metric="euclidean").fit(lines.X)
+    estimated = UTC(metric="euclidean").fit(lines.X)
+    assert estimated.n_clusters_scores_[0] < 0.6 * silhouette_score(given.embedding_, given.labels_)
 
 
 @pytest.mark.parametrize("n_cells", [2, 3, 5])
