@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from scutc.core.affinities import AFFINITIES, AffinitySettings, contraction
+from scutc import UTC
+from scutc.core.affinities import AFFINITIES, contraction
 from scutc.core.affinities.pairwise import PairwiseAffinity, _entropic_rows
 from scutc.core.affinities.tetradic import RELATIVE_EPSILON, TetradicAffinity
 from scutc.core.affinities.triadic import TriadicAffinity
-from scutc.core.geometry import Geometry, compute_geometry
+from scutc.core.geometry import Geometry
+
+if TYPE_CHECKING:
+    from scutc.core.settings import Settings
 
 SIZES = [3, 5, 11, 17]
 METRICS = ["correlation", "euclidean"]
 CONTAINERS = [np.asarray, sparse.csr_matrix]
 
 
-def settings(**changes) -> AffinitySettings:
-    values = {"n_neighbors": 4, "n_anchors": None, "n_pairs": None, "sharpness": 3.0, "cosine": "absolute", "seed": 0}
-    return AffinitySettings(**(values | changes))
+def settings(**changes) -> Settings:
+    return UTC(**({"n_neighbors": 4, "n_anchors": None, "n_pairs": None} | changes))._settings(n_features=30)
 
 
 def cells(n: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -64,11 +68,13 @@ def near_pairs(points: np.ndarray, n_neighbors: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("n", SIZES)
 def test_pairwise_equals_the_formula(n, metric, container):
     X, points = cells(n, metric)
-    affinity = PairwiseAffinity(compute_geometry(container(X), metric, None), settings())
+    affinity = PairwiseAffinity(Geometry.of(container(X), metric), settings())
+    # Four neighbours, or a third of the others where these are few, or what lies between none and all of three.
+    perplexity = {3: 1.5, 5: 2.0}.get(n, min(4.0, (n - 1) / 3))
     probabilities = np.zeros((n, n))
     for i in range(n):
         others = sorted((j for j in range(n) if j != i), key=lambda j: distance(points, i, j))
-        seen = others[: math.ceil(3 * affinity.perplexity)]
+        seen = others[: math.ceil(3 * perplexity)]
         # The bandwidth by bisection.
         low, high = 1e-9, 1e9
         for _ in range(200):
@@ -79,7 +85,7 @@ def test_pairwise_equals_the_formula(n, metric, container):
                 continue
             row = [weight / sum(weights) for weight in weights]
             entropy = -sum(p * math.log(p) for p in row if p > 0)
-            low, high = (beta, high) if entropy > math.log(affinity.perplexity) else (low, beta)
+            low, high = (beta, high) if entropy > math.log(perplexity) else (low, beta)
         probabilities[i] = row
     expected = (probabilities + probabilities.T) / 2
     np.testing.assert_allclose(affinity.contract().toarray(), expected, atol=1e-8)
@@ -87,7 +93,7 @@ def test_pairwise_equals_the_formula(n, metric, container):
 
 def test_pairwise_looks_at_three_times_the_perplexity():
     X, _ = cells(60, "euclidean")
-    contracted = PairwiseAffinity(compute_geometry(X, "euclidean", None), settings(n_neighbors=4)).contract()
+    contracted = PairwiseAffinity(Geometry.of(X, "euclidean"), settings(n_neighbors=4)).contract()
     per_row = np.diff(contracted.indptr)
     assert per_row.min() >= 12
     assert contracted.nnz <= 2 * 12 * 60
@@ -95,16 +101,16 @@ def test_pairwise_looks_at_three_times_the_perplexity():
 
 def test_pairwise_does_not_mind_a_constant_added_to_squared_distances():
     X, _ = cells(17, "euclidean")
-    near = compute_geometry(X, "euclidean", None)
+    near = Geometry.of(X, "euclidean")
     # Every cell gets a coordinate of its own: all squared distances grow by the same.
-    far = compute_geometry(np.hstack([X, 30.0 * np.eye(17)]), "euclidean", None)
+    far = Geometry.of(np.hstack([X, 30.0 * np.eye(17)]), "euclidean")
     one, two = (PairwiseAffinity(geometry, settings()).contract().toarray() for geometry in (near, far))
     np.testing.assert_allclose(one, two, atol=1e-8)
 
 
 def test_pairwise_gives_coincident_cells_equal_weight():
     X = np.vstack([np.zeros((10, 3)), np.ones((10, 3))])
-    contracted = PairwiseAffinity(compute_geometry(X, "euclidean", None), settings(n_neighbors=3)).contract().toarray()
+    contracted = PairwiseAffinity(Geometry.of(X, "euclidean"), settings(n_neighbors=3)).contract().toarray()
     assert contracted[:10, 10:].max() < 1e-12
     np.testing.assert_allclose(contracted.sum(), 20.0)
 
@@ -114,7 +120,7 @@ def test_pairwise_gives_coincident_cells_equal_weight():
 @pytest.mark.parametrize("n", SIZES)
 def test_triadic_equals_the_formula(n, metric, container):
     X, points = cells(n, metric)
-    affinity = TriadicAffinity(compute_geometry(container(X), metric, None), settings())
+    affinity = TriadicAffinity(Geometry.of(container(X), metric), settings())
     expected = np.zeros((n, n))
     for j in range(n):
         slice_ = np.array([[triadic(points, i, j, k) for k in range(n)] for i in range(n)])
@@ -125,7 +131,7 @@ def test_triadic_equals_the_formula(n, metric, container):
 def test_triadic_is_zero_where_a_cell_coincides_with_the_anchor():
     X, _ = cells(5, "euclidean")
     X = np.vstack([X, X[0]])
-    contracted = TriadicAffinity(compute_geometry(X, "euclidean", None), settings()).contract()
+    contracted = TriadicAffinity(Geometry.of(X, "euclidean"), settings()).contract()
     assert np.isfinite(contracted).all()
     expected = np.zeros((6, 6))
     for j in range(6):
@@ -139,7 +145,7 @@ def test_triadic_is_zero_where_a_cell_coincides_with_the_anchor():
 @pytest.mark.parametrize("n", SIZES)
 def test_tetradic_equals_the_formula(n, metric, container):
     X, points = cells(n, metric)
-    affinity = TetradicAffinity(compute_geometry(container(X), metric, None), settings())
+    affinity = TetradicAffinity(Geometry.of(container(X), metric), settings())
     pairs = near_pairs(points, 4)
     assert [tuple(pair) for pair in affinity.reference_pairs] == pairs
     epsilon = RELATIVE_EPSILON * np.mean([distance(points, i, j) for i in range(n) for j in range(n)])
@@ -153,7 +159,7 @@ def test_tetradic_equals_the_formula(n, metric, container):
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_single_precision_for_many_cells_is_close_to_double(order, monkeypatch):
     X, _ = cells(40, "correlation")
-    geometry = compute_geometry(X, "correlation", None)
+    geometry = Geometry.of(X, "correlation")
     double = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
     monkeypatch.setattr(Geometry, "tuple_dtype", np.float32)
     single = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
@@ -165,9 +171,7 @@ def test_single_precision_for_many_cells_is_close_to_double(order, monkeypatch):
 @pytest.mark.parametrize("order", [3, 4])
 def test_slice_sums_over_some_rows_are_close_to_those_over_all(order, monkeypatch):
     X, _ = cells(300, "correlation")
-    affinity = AFFINITIES["indecomposable"][order](
-        compute_geometry(X, "correlation", None), settings(n_anchors=10, n_pairs=10)
-    )
+    affinity = AFFINITIES["indecomposable"][order](Geometry.of(X, "correlation"), settings(n_anchors=10, n_pairs=10))
     few = affinity.contract()
     monkeypatch.setattr(contraction, "MAX_ROWS_IN_SUM", 300)
     exact = affinity.contract()
@@ -176,9 +180,9 @@ def test_slice_sums_over_some_rows_are_close_to_those_over_all(order, monkeypatc
 
 
 def test_sampled_anchors_and_pairs_are_distinct_and_follow_the_seed():
-    geometry = compute_geometry(cells(40, "euclidean")[0], "euclidean", None)
+    geometry = Geometry.of(cells(40, "euclidean")[0], "euclidean")
     first, again, other = (
-        TriadicAffinity(geometry, settings(n_anchors=7, seed=seed)).anchors.tolist() for seed in (0, 0, 1)
+        TriadicAffinity(geometry, settings(n_anchors=7, random_state=seed)).anchors.tolist() for seed in (0, 0, 1)
     )
     assert first == again != other
     assert len(set(first)) == 7
@@ -187,7 +191,7 @@ def test_sampled_anchors_and_pairs_are_distinct_and_follow_the_seed():
 
 
 def test_auto_takes_all_of_few_cells_and_fewer_of_many_down_to_a_minimum(monkeypatch):
-    geometry = compute_geometry(cells(40, "euclidean")[0], "euclidean", None)
+    geometry = Geometry.of(cells(40, "euclidean")[0], "euclidean")
     affinity = TriadicAffinity(geometry, settings(n_anchors="auto"))
     assert len(affinity.anchors) == 40
     monkeypatch.setattr("scutc.core.affinities.base.MAX_TUPLES", 35 * 40**2)
@@ -199,10 +203,10 @@ def test_auto_takes_all_of_few_cells_and_fewer_of_many_down_to_a_minimum(monkeyp
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_blocks_of_rows_do_not_change_the_result(order, monkeypatch):
     X, _ = cells(30, "correlation")
-    geometry = compute_geometry(X, "correlation", None)
+    geometry = Geometry.of(X, "correlation")
     whole = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
-    monkeypatch.setattr("scutc.core.parallel.BLOCK_ENTRIES", 90)
-    blocks = AFFINITIES["indecomposable"][order](compute_geometry(X, "correlation", 2), settings()).contract()
+    monkeypatch.setattr("scutc.core.parallel.ENTRIES_IN_CACHE", 90)
+    blocks = AFFINITIES["indecomposable"][order](Geometry.of(X, "correlation", 2), settings()).contract()
     dense = [a.toarray() if sparse.issparse(a) else a for a in (whole, blocks)]
     np.testing.assert_allclose(*dense, rtol=1e-9)
 
@@ -212,7 +216,7 @@ def test_newtons_method_does_not_go_to_and_fro():
     rng = np.random.default_rng(129776)
     centers = 3 * rng.normal(size=(3, 15))
     X = rng.normal(size=(27, 15)) + np.repeat(centers, [12, 9, 6], axis=0)
-    geometry = compute_geometry(X, "correlation", None)
+    geometry = Geometry.of(X, "correlation")
     squared = np.take_along_axis(geometry.squared_distances, geometry.nearest_neighbors(26), axis=1)
     probabilities = _entropic_rows(squared, 26 / 3)
     entropies = -(probabilities * np.log(probabilities)).sum(axis=1)

@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 import scutc
 from conftest import make_groups
 from scutc.baselines import CAN, CAVE, IPS2, PPS, SpectralClustering, _base, can, cave, pps
-from scutc.core.affinities import AffinitySettings
+from scutc.core import eigen
 from scutc.core.affinities.tetradic import RELATIVE_EPSILON
-from scutc.core.geometry import Geometry, compute_geometry
+from scutc.core.geometry import Geometry
 from scutc.core.normalization import normalize
 from scutc.datasets import syndata1, syndata2
 
@@ -37,11 +37,7 @@ def points(n: int, n_features: int = 4, seed: int = 0) -> np.ndarray:
 
 
 def euclidean(X: np.ndarray) -> Geometry:
-    return compute_geometry(X, "euclidean", 1)
-
-
-def tetradic_settings(n_neighbors: int, sharpness: float = 2.0) -> AffinitySettings:
-    return AffinitySettings(n_neighbors, sharpness=sharpness, seed=0)
+    return Geometry.of(X, "euclidean", 1)
 
 
 def agreement(model, X: np.ndarray, truth: np.ndarray) -> float:
@@ -131,7 +127,7 @@ def test_one_feature_falls_back_to_euclidean(baseline):
         (BASELINES, {"n_clusters": 0}, "n_clusters=0 is not a positive integer"),
         (BASELINES, {"n_clusters": None}, "n_clusters=None is not a positive integer"),
         (BASELINES, {"n_clusters": 41}, r"n_clusters=41 is more than there are cells \(n_samples=40\): ask for fewer"),
-        (BASELINES, {"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'correlation', 'euclidean'"),
+        (BASELINES, {"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'correlation', 'spearman', 'euclidean'"),
         (BASELINES, {"random_state": -1}, "random_state=-1 is not a seed: an integer from 0"),
         ([SpectralClustering, CAVE], {"bandwidth": 0}, "bandwidth=0 is not a positive number"),
         ([SpectralClustering, CAVE], {"bandwidth": "median"}, "bandwidth='median' is not a positive number"),
@@ -434,12 +430,12 @@ def kept_pairs(n: int, pairs: np.ndarray) -> np.ndarray:
 # Five neighbours among six samples are all pairs: nothing is left out of the tensor.
 @pytest.mark.parametrize(("n", "n_neighbors"), [(6, 5), (9, 3)])
 def test_tetradic_operator_equals_the_unfolded_tensor(n, n_neighbors, monkeypatch):
-    monkeypatch.setattr(pps, "ROWS_PER_BLOCK", 4)
-    X = points(n) / points(n).max()  # the unit of the distances
-    geometry, settings = euclidean(X), tetradic_settings(n_neighbors)
-    pairs = pps.list_pairs(geometry, settings)
-    operator = pps.TetradicOperator(geometry, settings, pairs)
-    coordinates = np.random.default_rng(1).random(operator.n_pairs)
+    monkeypatch.setattr(pps, "ENTRIES_TO_READ", 40)  # a few rows at a time
+    X = points(n)
+    geometry = euclidean(X)
+    pairs = pps.list_pairs(geometry, n_neighbors)
+    operator = pps.TetradicOperator(geometry, 2.0, pairs)
+    coordinates = np.random.default_rng(1).random(operator.shape[0])
     symmetric = np.zeros((n, n))
     symmetric[pairs[0], pairs[1]] = symmetric[pairs[1], pairs[0]] = operator.entries(coordinates[:, None]).ravel()
     assert np.linalg.norm(symmetric) == pytest.approx(np.linalg.norm(coordinates))
@@ -452,9 +448,9 @@ def test_tetradic_operator_equals_the_unfolded_tensor(n, n_neighbors, monkeypatc
 @pytest.mark.parametrize("n_eigenvectors", [1, 3, 5])
 @pytest.mark.parametrize(("n", "n_neighbors"), [(6, 5), (9, 3)])
 def test_pair_to_pair_similarity_equals_eigenvectors_of_the_unfolded_tensor(n, n_neighbors, n_eigenvectors):
-    X = points(n) / points(n).max()
-    geometry, settings = euclidean(X), tetradic_settings(n_neighbors)
-    kept = kept_pairs(n, pps.list_pairs(geometry, settings))
+    X = points(n)
+    geometry = euclidean(X)
+    kept = kept_pairs(n, pps.list_pairs(geometry, n_neighbors))
     values, vectors = np.linalg.eigh(unfolded_tensor(X, 2.0, kept))
     expected, n_found = np.zeros((n, n)), 0
     for value, vector in zip(values[::-1], vectors.T[::-1], strict=True):
@@ -463,7 +459,7 @@ def test_pair_to_pair_similarity_equals_eigenvectors_of_the_unfolded_tensor(n, n
             expected += value * np.trace(matrix) * matrix
             n_found += 1
     np.fill_diagonal(expected, 0.0)
-    found = pps.pair_to_pair_similarity(geometry, settings, n_eigenvectors)
+    found = pps.pair_to_pair_similarity(geometry, n_neighbors, 2.0, n_eigenvectors)
     np.testing.assert_allclose(found, np.maximum(expected, 0.0), atol=1e-4)
     assert found.max() > 0.01
 
@@ -474,8 +470,8 @@ def test_pair_to_pair_similarity_of_a_decomposable_tensor_is_the_pairwise_one(mo
     similarity = _base.gaussian_affinity(geometry, 0.5) + np.eye(n)
 
     class Decomposable(pps.TetradicOperator):
-        def _rows(self, start):
-            (i, j), (k, m) = self.pairs[:, start : start + pps.ROWS_PER_BLOCK, None], self.pairs
+        def _rows(self, block):
+            (i, j), (k, m) = self.pairs[:, block, None], self.pairs
             return similarity[i, k] * similarity[j, m] + similarity[i, m] * similarity[j, k]
 
     monkeypatch.setattr(pps, "TetradicOperator", Decomposable)
@@ -484,23 +480,23 @@ def test_pair_to_pair_similarity_of_a_decomposable_tensor_is_the_pairwise_one(mo
     assert values[-2] * values[-2] > values[-1] * values[-3]
     expected = (vectors[:, -2:] * values[-2:] ** 2) @ vectors[:, -2:].T
     np.fill_diagonal(expected, 0.0)
-    found = pps.pair_to_pair_similarity(geometry, tetradic_settings(n - 1), 3)
+    found = pps.pair_to_pair_similarity(geometry, n - 1, 2.0, 3)
     np.testing.assert_allclose(found, np.maximum(expected, 0.0), atol=1e-6)
 
 
 def test_iterative_and_matrix_free_equal_dense(monkeypatch):
-    geometry, settings = euclidean(points(36)), tetradic_settings(35)  # 666 pairs
-    iterative = pps.pair_to_pair_similarity(geometry, settings, 3)
+    geometry = euclidean(points(36))  # 666 pairs
+    iterative = pps.pair_to_pair_similarity(geometry, 35, 2.0, 3)
     with monkeypatch.context() as patched:
         patched.setattr(pps, "MIN_PAIRS_ITERATIVE", 10_000)
-        patched.delattr(pps, "eigsh")
-        dense = pps.pair_to_pair_similarity(geometry, settings, 3)
+        patched.delattr(eigen, "eigsh")
+        dense = pps.pair_to_pair_similarity(geometry, 35, 2.0, 3)
         patched.setattr(pps, "MAX_PAIRS_DENSE", 600)
         with pytest.raises(NameError, match="eigsh"):
-            pps.pair_to_pair_similarity(geometry, settings, 3)
+            pps.pair_to_pair_similarity(geometry, 35, 2.0, 3)
     np.testing.assert_allclose(iterative, dense, rtol=0, atol=1e-5 * dense.max())
     monkeypatch.setattr(pps, "MAX_PAIRS_STORED", 0)
-    matrix_free = pps.pair_to_pair_similarity(geometry, settings, 3)
+    matrix_free = pps.pair_to_pair_similarity(geometry, 35, 2.0, 3)
     np.testing.assert_allclose(matrix_free, iterative, rtol=0, atol=1e-5 * dense.max())
 
 
@@ -522,7 +518,7 @@ def test_all_pairs_are_taken_up_to_a_number_of_samples(n, n_neighbors, n_pairs, 
     monkeypatch.setattr(pps, "MAX_SAMPLES_ALL_PAIRS", 30)
     chosen = pps.choose_pair_neighbors(n_neighbors, n)
     assert chosen == (4 if n_pairs == "near" else 29 if n == 30 else 10)
-    n_found = pps.list_pairs(euclidean(points(n)), tetradic_settings(chosen)).shape[1]
+    n_found = pps.list_pairs(euclidean(points(n)), chosen).shape[1]
     assert (n_found == n * (n + 1) // 2) == (chosen == n - 1)
 
 

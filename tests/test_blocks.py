@@ -18,8 +18,8 @@ from scipy import sparse
 import scutc
 from conftest import make_groups, snapshot
 from scutc import UTC
-from scutc.core.blocks import in_memory, is_backed, is_dask, map_blocks, read_rows, select_genes
-from scutc.core.geometry import check_finite, means_and_lengths
+from scutc.core.blocks import check_finite, in_memory, is_backed, is_dask, map_blocks, read_rows, select_genes
+from scutc.core.metric import METRICS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ N_LANDMARKS = 17
 def small_blocks():
     """Matrices that are not Dask arrays come in many blocks too, of 20 cells with 60 genes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scutc.core.blocks.BLOCK_ENTRIES", 1200)
+        patch.setattr("scutc.core.parallel.ENTRIES_TO_READ", 1200)
         yield
 
 
@@ -97,7 +97,7 @@ def expected(groups) -> dict[tuple, UTC]:
     """What comes out for a matrix in memory, by metric and number of landmarks."""
     return {
         (metric, n_landmarks): UTC(4, metric=metric, n_landmarks=n_landmarks).fit(groups.X)
-        for metric in ("correlation", "euclidean")
+        for metric in METRICS
         for n_landmarks in (N_LANDMARKS, None)
     }
 
@@ -200,7 +200,7 @@ def placed(place: str, X: np.ndarray, path: Path, **fields) -> AnnData:
     return anndata.read_h5ad(path / "a.h5ad", backed="r")
 
 
-@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_matrix_gives_the_same_wherever_it_lies(groups, expected, place, metric, tmp_path):
     adata = placed(place, groups.X, tmp_path)
@@ -208,7 +208,7 @@ def test_a_matrix_gives_the_same_wherever_it_lies(groups, expected, place, metri
     assert_same(adata, expected[metric, N_LANDMARKS])
 
 
-@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("place", ["backed", "backed csr", "zarr", "dask", "dask csr_matrix", "dask uneven csr"])
 def test_cells_out_of_memory_are_clustered_without_landmarks_too(groups, expected, place, metric, tmp_path):
     adata = placed(place, groups.X, tmp_path)
@@ -344,17 +344,6 @@ def test_the_first_bad_value_is_named_by_the_number_of_its_cell(container):
         check_finite(container(values))
     with pytest.raises(ValueError, match="first in cell 30, gene 4 "):
         check_finite(container(values), np.array([20, 30, 40, 50]))
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_the_first_flat_cell_is_named_by_its_number(container):
-    values = np.random.default_rng(0).random((4, 5))
-    values[2] = 0.0
-    values[3] = 1.5
-    with pytest.raises(ValueError, match=r"2 of 4 cells .* the first of them is cell 2 "):
-        means_and_lengths(container(values))
-    with pytest.raises(ValueError, match=r"2 of 4 cells .* the first of them is cell 40 "):
-        means_and_lengths(container(values), np.array([20, 30, 40, 50]))
 
 
 def unreadable() -> dict[str, tuple]:

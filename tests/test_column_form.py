@@ -16,13 +16,12 @@ from test_affinities import METRICS, cells, distance, settings, tetradic
 from scutc import UTC
 from scutc.core.affinities import AFFINITIES
 from scutc.core.affinities.tetradic import RELATIVE_EPSILON
-from scutc.core.geometry import compute_geometry
+from scutc.core.geometry import Geometry
+from scutc.core.parallel import no_progress
 from scutc.core.solvers.admm import SplitProblem, alternate
 from scutc.core.solvers.ascent import ascend
-from scutc.core.solvers.base import SolverSettings
 from scutc.core.solvers.column_form import ColumnForm, polar, riemannian_gradient, starting_columns
 
-QUIET = SolverSettings(n_clusters=3, effective_rank=8.0, seed=0)
 KINDS = list(AFFINITIES)
 
 
@@ -77,7 +76,7 @@ def refold(tensor, n: int) -> np.ndarray:
 @pytest.mark.parametrize(("n", "n_neighbors"), [(9, 8), (12, 4), (3, 2)])
 def test_third_order_is_the_dense_definition_on_near_neighbours(n, n_neighbors, metric, cosine):
     X, points = cells(n, metric)
-    geometry = compute_geometry(X, metric, None)
+    geometry = Geometry.of(X, metric)
     affinity = AFFINITIES["indecomposable"][3](geometry, settings(n_neighbors=n_neighbors, cosine=cosine))
     expected = literal_third(points, n_neighbors, cosine).transpose(0, 2, 1).reshape(n * n, n)
     np.testing.assert_allclose(refold(affinity.tensor(), n), expected, rtol=1e-10, atol=1e-10)
@@ -87,18 +86,18 @@ def test_third_order_is_the_dense_definition_on_near_neighbours(n, n_neighbors, 
 @pytest.mark.parametrize(("n", "n_neighbors"), [(6, 5), (9, 3), (3, 2)])
 def test_fourth_order_is_the_dense_definition_on_near_neighbours(n, n_neighbors, metric):
     X, points = cells(n, metric)
-    geometry = compute_geometry(X, metric, None)
+    geometry = Geometry.of(X, metric)
     affinity = AFFINITIES["indecomposable"][4](geometry, settings(n_neighbors=n_neighbors))
     expected = literal_fourth(points, n_neighbors, 3.0).reshape(n * n, n * n)
     np.testing.assert_allclose(refold(affinity.tensor(), n), expected, rtol=1e-10, atol=1e-12)
 
 
-def make_form(n=12, orders=(2, 3, 4), kind="indecomposable", cosine="absolute", n_neighbors=4, weights=None, seed=0):
+def make_form(n=12, seed=0, **parameters):
+    """The objective, and a function that gives so many starting columns."""
     X = np.random.default_rng(seed).gamma(2.0, size=(n, 25))
-    chosen = settings(n_neighbors=n_neighbors, cosine=cosine)
-    geometry = compute_geometry(X, "correlation", None)
-    affinities = {order: AFFINITIES[kind][order](geometry, chosen) for order in orders}
-    return ColumnForm({order: affinity.tensor() for order, affinity in affinities.items()}, weights), affinities
+    geometry, chosen = Geometry.of(X, "correlation"), settings(**parameters)
+    form = ColumnForm.of(geometry, chosen)
+    return form, lambda n_columns: starting_columns(geometry, chosen.n_neighbors, form, n_columns)
 
 
 def random_columns(n: int, c: int, seed: int = 0) -> np.ndarray:
@@ -108,7 +107,7 @@ def random_columns(n: int, c: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("orders", [(2,), (3,), (4,), (2, 3, 4)])
 def test_gradient_equals_finite_differences(orders, kind):
-    form, _ = make_form(orders=orders, kind=kind, weights={3: 0.5, 4: 2.0})
+    form, _ = make_form(orders=orders, affinity=kind, weights={3: 0.5, 4: 2.0})
     columns = random_columns(12, 3)
     _, gradient = form.evaluate(columns)
     step = 1e-6
@@ -124,7 +123,7 @@ def test_gradient_equals_finite_differences(orders, kind):
 def test_values_equal_sums_over_all_tuples(cosine):
     n, sigma = 7, 3.0
     X, points = cells(n, "correlation")
-    geometry = compute_geometry(X, "correlation", None)
+    geometry = Geometry.of(X, "correlation")
     chosen = settings(n_neighbors=n - 1, sharpness=sigma, cosine=cosine)
     columns = random_columns(n, 2)
     third, fourth = literal_third(points, n - 1, cosine), literal_fourth(points, n - 1, sigma)
@@ -147,7 +146,7 @@ def test_values_equal_sums_over_all_tuples(cosine):
 
 @pytest.mark.parametrize("order", [3, 4])
 def test_decomposable_orders_agree_with_their_unfoldings(order):
-    form, _ = make_form(orders=(order,), kind="decomposable")
+    form, _ = make_form(orders=(order,), affinity="decomposable")
     tensor = form.tensors[order]
     columns = random_columns(12, 3)
     lifted = tensor.pairs.lift(columns)
@@ -173,8 +172,8 @@ def test_weights_scale_the_orders():
     cosine=st.sampled_from(["absolute", "signed"]),
 )
 def test_ascent_never_decreases_the_objective(seed, n, c, orders, kind, cosine):
-    form, _ = make_form(n, orders, kind, cosine, seed=seed)
-    columns, iterations = ascend(form, random_columns(n, c, seed), max_iter=60, tol=1e-6, settings=QUIET)
+    form, _ = make_form(n, seed, orders=orders, affinity=kind, cosine=cosine)
+    columns, iterations = ascend(form, random_columns(n, c, seed), max_iter=60, tol=1e-6, progress=no_progress)
     assert np.all(np.diff(iterations.objective) >= 0)
     assert iterations.objective[-1] == form.evaluate(columns)[0]
     np.testing.assert_allclose(columns.T @ columns, np.eye(c), atol=1e-10)
@@ -182,9 +181,9 @@ def test_ascent_never_decreases_the_objective(seed, n, c, orders, kind, cosine):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ascent_ends_where_the_riemannian_gradient_is_small(kind):
-    form, affinities = make_form(30, kind=kind)
-    start = starting_columns(affinities, form, 3)
-    columns, iterations = ascend(form, start, max_iter=5000, tol=1e-6, settings=QUIET)
+    form, start_with = make_form(30, affinity=kind)
+    start = start_with(3)
+    columns, iterations = ascend(form, start, max_iter=5000, tol=1e-6, progress=no_progress)
     assert iterations.converged
     assert iterations.objective[-1] > iterations.objective[0]
     _, gradient = form.evaluate(columns)
@@ -194,8 +193,8 @@ def test_ascent_ends_where_the_riemannian_gradient_is_small(kind):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ascent_reaches_at_least_what_pymanopt_reaches_from_the_same_start(seed):
-    form, affinities = make_form(30, seed=seed)
-    start = starting_columns(affinities, form, 3)
+    form, start_with = make_form(30, seed=seed)
+    start = start_with(3)
     manifold = pymanopt.manifolds.Stiefel(30, 3)
     problem = pymanopt.Problem(
         manifold,
@@ -204,20 +203,20 @@ def test_ascent_reaches_at_least_what_pymanopt_reaches_from_the_same_start(seed)
     )
     optimizer = pymanopt.optimizers.ConjugateGradient(verbosity=0, max_iterations=2000)
     peer = -optimizer.run(problem, initial_point=start).cost
-    _, iterations = ascend(form, start, max_iter=5000, tol=1e-6, settings=QUIET)
+    _, iterations = ascend(form, start, max_iter=5000, tol=1e-6, progress=no_progress)
     assert iterations.objective[-1] >= peer - 1e-6 * abs(peer)
 
 
 def run_admm(form, start, **changes):
     options = {"mu": 3.0, "rho": 1.1, "mu_max": 10.0, "tol": 1e-3, "inner_tol": 1e-2, "max_iter": 200}
-    return alternate(form, start, **(options | changes), settings=QUIET)
+    return alternate(form, start, **(options | changes), progress=no_progress)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("orders", [(2,), (2, 3), (2, 4), (3,), (2, 3, 4)])
 def test_admm_returns_the_best_orthonormal_columns_seen_and_not_more_than_ascent_finds(orders, kind):
-    form, affinities = make_form(25, orders, kind)
-    start = starting_columns(affinities, form, 3)
+    form, start_with = make_form(25, orders=orders, affinity=kind)
+    start = start_with(3)
     columns, iterations = run_admm(form, start)
     np.testing.assert_allclose(columns.T @ columns, np.eye(3), atol=1e-10)
     value, gradient = form.evaluate(columns)
@@ -225,15 +224,15 @@ def test_admm_returns_the_best_orthonormal_columns_seen_and_not_more_than_ascent
     symmetric = (columns.T @ gradient + gradient.T @ columns) / 2
     left = np.linalg.norm(gradient - columns @ symmetric) / np.linalg.norm(gradient)
     assert iterations.relative_gradient == pytest.approx(left)
-    _, ascent = ascend(form, start, max_iter=5000, tol=1e-6, settings=QUIET)
+    _, ascent = ascend(form, start, max_iter=5000, tol=1e-6, progress=no_progress)
     assert ascent.objective[-1] >= iterations.objective.max() - 1e-9
 
 
 @pytest.mark.parametrize("weights", [None, {2: 0.5, 3: 3.0, 4: 2.0}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_admm_steps_solve_their_subproblems(kind, weights):
-    form, affinities = make_form(15, kind=kind, weights=weights)
-    start = starting_columns(affinities, form, 3)
+    form, start_with = make_form(15, affinity=kind, weights=weights)
+    start = start_with(3)
     problem, mu = SplitProblem(form, 15), 4.5
     rng = np.random.default_rng(0)
     lifted = problem.lift(start) + 0.01 * rng.standard_normal(problem.lift(start).shape)
@@ -311,8 +310,8 @@ def test_printed_mu_leaves_the_problem_of_the_lifted_columns_without_a_minimum()
 
 
 def test_printed_sign_ascends_the_lagrangian_that_is_to_be_minimised():
-    form, affinities = make_form()
-    columns = starting_columns(affinities, form, 3)
+    form, start_with = make_form()
+    columns = start_with(3)
     problem = SplitProblem(form, 12)
     lifted, multiplier, rate = problem.lift(columns), np.zeros_like(problem.lift(columns)), 1e-3
     none = np.zeros((3, 3))
@@ -423,16 +422,16 @@ def test_lists_in_the_place_of_dictionaries_are_named(name):
 
 @pytest.mark.parametrize("n_columns", range(1, 21))
 def test_start_is_the_leading_eigenvectors_of_order_two(n_columns):
-    form, affinities = make_form(20, (2,))
-    start = starting_columns(affinities, form, n_columns)
+    form, start_with = make_form(20, orders=(2,))
+    start = start_with(n_columns)
     values = np.linalg.eigvalsh(form.tensors[2].unfolding.toarray())[::-1]
     assert form.evaluate(start)[0] == pytest.approx(values[:n_columns].sum(), rel=1e-9)
 
 
 @pytest.mark.parametrize("cosine", ["absolute", "signed"])
 def test_start_has_the_signs_that_order_three_likes(cosine):
-    form, affinities = make_form(20, cosine=cosine)
-    assert np.all(form.tensors[3].evaluate(starting_columns(affinities, form, 6))[0] >= 0)
+    form, start_with = make_form(20, cosine=cosine)
+    assert np.all(form.tensors[3].evaluate(start_with(6))[0] >= 0)
 
 
 @pytest.mark.parametrize("solver", ["ascent", "admm"])
@@ -447,7 +446,7 @@ def test_permuting_cells_permutes_the_columns(solver, orders):
 
 def test_signed_cosines_that_cancel_do_not_drown_the_rest():
     X = np.vstack([np.linspace(0, 0.01, 60)[:, None], np.ones((1, 1))])
-    geometry = compute_geometry(X, "euclidean", None)
+    geometry = Geometry.of(X, "euclidean")
     tensor = AFFINITIES["indecomposable"][3](geometry, settings(n_neighbors=4, cosine="signed")).tensor()
     assert np.abs(tensor.unfolding.data).max() < 10
 
@@ -476,11 +475,11 @@ def test_a_solver_that_needs_just_max_iter_iterations_has_converged():
 
 
 def test_penalty_stays_below_its_largest_value(monkeypatch):
-    form, affinities = make_form(15)
+    form, start_with = make_form(15)
     seen = []
     update = SplitProblem.update_lifted
     monkeypatch.setattr(SplitProblem, "update_lifted", lambda self, *a: seen.append(a[-1]) or update(self, *a))
-    run_admm(form, starting_columns(affinities, form, 3), mu_max=5.0, rho=1.5, tol=1e-12, max_iter=12)
+    run_admm(form, start_with(3), mu_max=5.0, rho=1.5, tol=1e-12, max_iter=12)
     assert seen[0] == 3.0
     assert max(seen) == 5.0
 
@@ -488,7 +487,7 @@ def test_penalty_stays_below_its_largest_value(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_clusters_from_more_columns_do_not_hang_on_rounding(kind):
     X, _ = make_blobs(40, 30, centers=4, random_state=0)
-    solution = UTC(6, solver="ascent", affinity=kind, solver_params={"tol": 1e-3}).fit(X)._solution
+    solution = UTC(6, solver="ascent", affinity=kind, solver_params={"tol": 1e-3}).fit(X)._model.solution
     assert solution.points(solution.orders, 2).shape == (40, 6)
 
 
@@ -501,7 +500,7 @@ def test_entries_grow_with_the_fourth_power_of_the_neighbours_at_most():
 
 def test_decomposable_contractions_are_their_definitions():
     X, points = cells(9, "correlation")
-    geometry = compute_geometry(X, "correlation", None)
+    geometry = Geometry.of(X, "correlation")
     affinities = {order: AFFINITIES["decomposable"][order](geometry, settings(n_neighbors=3)) for order in (2, 3, 4)}
     similarity = affinities[2].contract().toarray()
     degrees = similarity.sum(axis=1)
@@ -519,7 +518,7 @@ def test_decomposable_contractions_are_their_definitions():
 def test_signed_contraction_counts_opposite_directions_as_nothing():
     n = 8
     X, points = cells(n, "correlation")
-    geometry = compute_geometry(X, "correlation", None)
+    geometry = Geometry.of(X, "correlation")
     expected = np.zeros((n, n))
     for j in range(n):
         slice_ = np.zeros((n, n))

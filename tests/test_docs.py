@@ -44,12 +44,24 @@ def sections(doc: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+SECTIONS = ("Parameters", "Other Parameters")
+
+
+def options_of(function: object, annotation: str) -> list[str]:
+    """The names in the TypedDict that a function's keywords are annotated with."""
+    return list(function.__globals__[annotation.removeprefix("Unpack[").removesuffix("]")].__annotations__)
+
+
 def faults(value: object) -> list[str]:
     """What a docstring lacks."""
     doc = inspect.getdoc(value) or ""
     found = sections(doc)
-    in_signature = [name for name in inspect.signature(value).parameters if name != "self"]
-    described = re.findall(r"^(\w+)$", found.get("Parameters", ""), flags=re.MULTILINE)
+    parameters = [each for each in inspect.signature(value).parameters.values() if each.name != "self"]
+    # Typed keyword options are described one by one, in a section of their own.
+    options = [each for each in parameters if str(each.annotation).startswith("Unpack[")]
+    in_signature = [each.name for each in parameters if each not in options]
+    in_signature += [name for each in options for name in options_of(value, each.annotation)]
+    described = re.findall(r"^(\w+)$", "\n".join(map(found.get, SECTIONS, ("", ""))), flags=re.MULTILINE)
     result = []
     if not re.match(r"\S.*[.:]$", doc.partition("\n")[0]):
         result.append("no summary in its first line")

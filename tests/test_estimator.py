@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 import scutc
 from conftest import make_groups
 from scutc import UTC
+from scutc.tl._utc import Options
 
 
 def refused_by_correlation(estimator: UTC) -> dict[str, str]:
@@ -114,7 +115,7 @@ def test_result_does_not_depend_on_threads(metric, monkeypatch):
     X = scutc.datasets.syndata1(80).X
     X = np.hstack([X, X[:, ::-1] * 2]) + 3
     X[0, 0] += 1e-9
-    monkeypatch.setattr("scutc.core.parallel.BLOCK_ENTRIES", 500)
+    monkeypatch.setattr("scutc.core.parallel.ENTRIES_IN_CACHE", 500)
     found = []
     for n_jobs, n_blas in ((1, 1), (2, 1), (1, 2), (3, 2)):
         with threadpool_limits(limits=n_blas):
@@ -168,7 +169,7 @@ def test_seed_is_recorded_and_changes_the_sample(adata):
     [
         ({"orders": ()}, r"orders=\(\) is not a non-empty subset of \(2, 3, 4\)"),
         ({"orders": (2, 5)}, r"orders=\(2, 5\) is not"),
-        ({"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'correlation', 'euclidean'"),
+        ({"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'correlation', 'spearman', 'euclidean'"),
         ({"solver": "magic"}, "solver='magic' is unknown. Valid: 'spectral'"),
         ({"n_neighbors": 0}, "n_neighbors=0 is not a positive integer"),
         ({"n_neighbors": None}, "n_neighbors=None is not a positive integer"),
@@ -202,12 +203,19 @@ def test_one_feature_falls_back_to_euclidean():
 
 def test_tool_and_estimator_have_the_same_defaults():
     tool, estimator = (inspect.signature(f).parameters for f in (scutc.tl.utc, UTC))
-    shared = set(estimator) - {"verbose", "progress"}  # which follow scanpy's verbosity
+    # The first two follow scanpy's verbosity; options have no default in the tool and so get the estimator's.
+    shared = set(estimator) - {"verbose", "progress"} - set(Options.__annotations__)
     assert {name: tool[name].default for name in shared} == {name: estimator[name].default for name in shared}
 
 
+def test_every_parameter_of_the_estimator_can_be_given_to_the_tool():
+    tool = inspect.signature(scutc.tl.utc).parameters
+    assert set(inspect.signature(UTC).parameters) <= {*tool, *Options.__annotations__, "verbose", "progress"}
+    assert not set(tool) & set(Options.__annotations__)
+
+
 def test_identical_samples_work_on_the_path_for_many(monkeypatch):
-    monkeypatch.setattr("scutc.core.fusion.MAX_CELLS_DENSE", 10)
+    monkeypatch.setattr("scutc.core.eigen.MAX_DENSE", 10)
     monkeypatch.setattr("scutc.core.geometry.MAX_CELLS_FLOAT64", 10)
     model = UTC(n_clusters=4, metric="euclidean").fit(np.ones((120, 5)))
     assert len(np.unique(model.labels_)) == 4

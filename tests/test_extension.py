@@ -10,12 +10,20 @@ from sklearn.metrics import adjusted_rand_score
 
 from conftest import make_groups
 from scutc import UTC
-from scutc.core.extension import MAX_CELLS_DENSE, Extension, Rule, Subspace, _weights, elect, vote
+from scutc.core.eigen import MAX_DENSE
+from scutc.core.extension import Rule, _weights, elect, vote
+from scutc.core.metric import Euclidean
+from scutc.core.subspace import Subspace
 
 
 def standardized(X: np.ndarray) -> np.ndarray:
     X = X - X.mean(axis=1, keepdims=True)
     return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def unit(X: np.ndarray) -> float:
+    """Euclidean distances are measured in a power of two."""
+    return 2.0 ** Euclidean.of(X).exponent
 
 
 def slow_weights(cells: np.ndarray, landmarks: np.ndarray, n_neighbors: int) -> np.ndarray:
@@ -44,7 +52,7 @@ def test_weights_equal_those_of_the_formula(metric, n_neighbors):
     # New cells have directions of their own, in which all landmarks are equally far: only what cells share counts.
     subspace = Subspace.of(landmarks, metric, None)
     expected = slow_weights(subspace.coordinates(cells), subspace.coordinates(landmarks), n_neighbors)
-    found = Extension(landmarks, metric, n_neighbors).weights(cells)
+    found = Rule.of(landmarks, metric, n_neighbors).weights(cells)
     assert sparse.issparse(found)
     np.testing.assert_allclose(found.toarray(), expected, atol=1e-9)
 
@@ -54,7 +62,7 @@ def test_weights_equal_those_of_true_distances_where_landmarks_span_all(metric):
     # More landmarks than genes, so that a cell has no direction of its own.
     landmarks, cells = profiles(45, n_genes=20), profiles(12, n_genes=20, seed=1)
     points = [standardized(X) if metric == "correlation" else X for X in (cells, landmarks)]
-    found = Extension(landmarks, metric, 6).weights(cells)
+    found = Rule.of(landmarks, metric, 6).weights(cells)
     np.testing.assert_allclose(found.toarray(), slow_weights(*points, 6), atol=1e-9)
 
 
@@ -62,7 +70,7 @@ def test_weights_equal_those_of_true_distances_where_landmarks_span_all(metric):
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_rows_of_weights_are_shares_and_near_landmarks_have_most(metric, container):
     landmarks, cells = profiles(40), profiles(25, seed=1)
-    weights = Extension(container(landmarks), metric, 7).weights(container(cells)).toarray()
+    weights = Rule.of(container(landmarks), metric, 7).weights(container(cells)).toarray()
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
     assert (weights >= 0).all()
     assert ((weights > 0).sum(axis=1) == 7).all()
@@ -74,7 +82,7 @@ def test_rows_of_weights_are_shares_and_near_landmarks_have_most(metric, contain
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_a_landmark_weighs_only_itself(metric):
     landmarks = profiles(60)
-    weights = Extension(landmarks, metric, 15).weights(landmarks).toarray()
+    weights = Rule.of(landmarks, metric, 15).weights(landmarks).toarray()
     np.testing.assert_allclose(weights, np.eye(60), atol=1e-9)
 
 
@@ -82,8 +90,8 @@ def test_a_landmark_weighs_only_itself(metric):
 @pytest.mark.parametrize("factor", [1e-100, 1.0, 1e100])
 def test_units_and_offset_do_not_change_euclidean_weights(factor, offset):
     landmarks, cells = profiles(30), profiles(12, seed=1)
-    expected = Extension(landmarks, "euclidean", 6).weights(cells).toarray()
-    found = Extension(factor * (landmarks + offset), "euclidean", 6).weights(factor * (cells + offset)).toarray()
+    expected = Rule.of(landmarks, "euclidean", 6).weights(cells).toarray()
+    found = Rule.of(factor * (landmarks + offset), "euclidean", 6).weights(factor * (cells + offset)).toarray()
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -91,7 +99,7 @@ def test_weights_have_no_jumps():
     # A walk across the landmarks: at some steps others are nearest, at none do the weights jump.
     rng = np.random.default_rng(0)
     landmarks = rng.normal(size=(40, 3))
-    subspace = Subspace("euclidean", 1.0, np.eye(3), np.zeros(3))
+    subspace = Subspace(Euclidean(), np.eye(3), np.zeros(3))
     rule = Rule(subspace, landmarks, 5)
     start, stop = rng.normal(size=(2, 3))
     changes = {}
@@ -118,7 +126,7 @@ def test_a_constant_added_to_large_squared_distances_hardly_matters():
 
 def test_one_landmark_gets_all_weight():
     np.testing.assert_array_equal(_weights(np.array([[0.0], [3.0]])), 1.0)
-    rule = Rule(Subspace("euclidean", 1.0, np.eye(2), np.zeros(2)), np.zeros((1, 2)), 15)
+    rule = Rule(Subspace(Euclidean(), np.eye(2), np.zeros(2)), np.zeros((1, 2)), 15)
     np.testing.assert_array_equal(rule(np.ones((3, 2)), 0).toarray(), np.ones((3, 1)))
 
 
@@ -126,14 +134,14 @@ def test_one_landmark_gets_all_weight():
 def test_landmarks_that_all_coincide_share_the_weight(metric):
     landmarks = np.tile(np.arange(6.0), (8, 1))
     for cells in (landmarks[:2], profiles(5, n_genes=6)):
-        weights = Extension(landmarks, metric, 4).weights(cells).toarray()
+        weights = Rule.of(landmarks, metric, 4).weights(cells).toarray()
         assert np.isfinite(weights).all()
         np.testing.assert_allclose(weights.sum(axis=1), 1.0)
 
 
 def test_copies_of_a_landmark_share_its_weight():
     landmarks = profiles(20)
-    weights = Extension(np.vstack([landmarks, landmarks]), "correlation", 10).weights(landmarks).toarray()
+    weights = Rule.of(np.vstack([landmarks, landmarks]), "correlation", 10).weights(landmarks).toarray()
     np.testing.assert_allclose(weights[:, :20] + weights[:, 20:], np.eye(20), atol=1e-9)
 
 
@@ -142,7 +150,7 @@ def test_copies_of_a_landmark_share_its_weight():
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_distances_along_the_directions_are_the_true_ones_of_few_cells(metric, n_cells, container):
     cells = profiles(n_cells)
-    points = standardized(cells) if metric == "correlation" else cells / cells.max()
+    points = standardized(cells) if metric == "correlation" else cells / unit(cells)
     coordinates = Subspace.of(container(cells), metric, None).coordinates(container(cells))
     np.testing.assert_allclose(cdist(coordinates, coordinates), cdist(points, points), atol=1e-9)
     np.testing.assert_allclose(coordinates.mean(axis=0), 0.0, atol=1e-10)
@@ -152,7 +160,7 @@ def test_distances_along_the_directions_are_the_true_ones_of_few_cells(metric, n
 def test_other_cells_are_projected_on_the_directions(metric):
     # Literally: the principal axes of the landmarks, and the new cells' coordinates along them.
     landmarks, cells = profiles(20), profiles(10, seed=1)
-    points, new = (standardized(X) if metric == "correlation" else X / landmarks.max() for X in (landmarks, cells))
+    points, new = (standardized(X) if metric == "correlation" else X / unit(landmarks) for X in (landmarks, cells))
     center = points.mean(axis=0)
     axes = np.linalg.svd(points - center, full_matrices=False)[2][:19]
     expected = (new - center) @ axes.T
@@ -164,8 +172,8 @@ def test_other_cells_are_projected_on_the_directions(metric):
 
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_many_cells_keep_the_fifty_strongest_directions(metric):
-    cells = profiles(MAX_CELLS_DENSE + 20, n_genes=70)
-    points = standardized(cells) if metric == "correlation" else cells / cells.max()
+    cells = profiles(MAX_DENSE + 20, n_genes=70)
+    points = standardized(cells) if metric == "correlation" else cells / unit(cells)
     expected = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[:50]
     coordinates = Subspace.of(cells, metric, None).coordinates(cells)
     np.testing.assert_allclose(np.sort(np.linalg.norm(coordinates, axis=0))[::-1], expected, rtol=1e-8)
@@ -266,9 +274,9 @@ def test_bad_new_samples_are_named():
 def test_directions_of_many_cells_come_from_some_of_them(metric, monkeypatch):
     rng = np.random.default_rng(0)
     cells = rng.normal(size=(90, 30)) + 5 * rng.normal(size=(3, 30))[np.repeat(np.arange(3), 30)]
-    whole = Extension(cells, metric, 5).weights(cells[:7] + 0.01)
-    monkeypatch.setattr("scutc.core.extension.MAX_CELLS", 45)
-    some = Extension(cells, metric, 5).weights(cells[:7] + 0.01)
+    whole = Rule.of(cells, metric, 5).weights(cells[:7] + 0.01)
+    monkeypatch.setattr("scutc.core.subspace.MAX_CELLS", 45)
+    some = Rule.of(cells, metric, 5).weights(cells[:7] + 0.01)
     assert some.shape == whole.shape
     # 30 genes have no more than 30 directions, which 45 cells span as well as 90.
     np.testing.assert_allclose(some.toarray(), whole.toarray(), atol=1e-6)
@@ -278,6 +286,6 @@ def test_directions_of_many_cells_come_from_some_of_them(metric, monkeypatch):
 def test_directions_point_to_the_cell_that_lies_farthest_out(metric):
     # Else rounding may turn them round, and with them the boxes in which landmarks are chosen.
     cells = np.random.default_rng(0).normal(size=(60, 30))
-    coordinates = Subspace.of(cells, metric).coordinates(cells)[:, -20:]
+    coordinates = Subspace.of(cells, metric).coordinates(cells)[:, :20]
     farthest = np.abs(coordinates).argmax(axis=0)
     assert (coordinates[farthest, np.arange(20)] > 0).all()

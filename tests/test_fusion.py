@@ -7,7 +7,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from conftest import make_groups
 from scutc import UTC
-from scutc.core import fusion
 from scutc.core.fusion import Spectrum, decompose, equalize, fuse
 
 
@@ -29,7 +28,7 @@ def test_decompose_equals_the_dense_eigenproblem_without_its_trivial_vector():
 def test_iterative_solver_agrees_with_the_dense_one(container, monkeypatch):
     A = affinity(80)
     dense = decompose(A, 6)
-    monkeypatch.setattr(fusion, "MAX_CELLS_DENSE", 10)
+    monkeypatch.setattr("scutc.core.eigen.MAX_DENSE", 10)
     iterative = decompose(container(A), 6)
     np.testing.assert_allclose(iterative.values, dense.values, rtol=1e-6)
     np.testing.assert_allclose(np.abs(np.sum(iterative.vectors * dense.vectors, axis=0)), 1.0, atol=1e-5)

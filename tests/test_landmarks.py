@@ -162,8 +162,8 @@ def test_seed_chooses_the_landmarks():
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_any_number_of_threads_gives_the_same_bits(metric, container, monkeypatch):
     # Blocks so small that there are many of them, and more cells than are sampled.
-    monkeypatch.setattr("scutc.core.blocks.BLOCK_ENTRIES", 600)
-    monkeypatch.setattr("scutc.core.parallel.BLOCK_ENTRIES", 600)
+    monkeypatch.setattr("scutc.core.parallel.ENTRIES_TO_READ", 600)
+    monkeypatch.setattr("scutc.core.parallel.ENTRIES_IN_CACHE", 600)
     X = container(make_groups((120, 80, 60), n_genes=30).X)
     one, two = (UTC(5, metric=metric, n_landmarks=20, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.landmarks_, two.landmarks_)

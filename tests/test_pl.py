@@ -14,7 +14,8 @@ from matplotlib.colors import to_hex, to_rgba
 
 import scutc
 from conftest import make_groups, snapshot
-from scutc.core.geometry import compute_geometry
+from scutc.core.affinities import pairwise_affinity
+from scutc.core.geometry import Geometry
 
 PLOTS_OF_RESULTS = ["embedding", "affinity", "orders", "spectrum", "convergence"]
 
@@ -248,9 +249,7 @@ def test_affinity_before_is_order_2_with_the_recorded_choices(adata):
     scutc.tl.utc(adata, n_clusters=3, layer="other", metric="euclidean", n_neighbors=4, key_added="other")
     before, after = scutc.pl.affinity(adata, key="other", show=False)
     cells = np.argsort(adata.obs["other"].cat.codes, kind="stable")
-    geometry = compute_geometry(adata.layers["other"][cells], "euclidean", None)
-    settings = scutc.core.affinities.AffinitySettings(n_neighbors=4, sharpness=3.0, seed=0)
-    expected = scutc.core.affinities.PairwiseAffinity(geometry, settings).contract().toarray()
+    expected = pairwise_affinity(Geometry.of(adata.layers["other"][cells], "euclidean"), 4).toarray()
     np.testing.assert_allclose(before.images[0].get_array(), expected)
     points = adata.obsm["X_other"][cells]
     points = points / np.linalg.norm(points, axis=1, keepdims=True)

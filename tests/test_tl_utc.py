@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import scutc
 from conftest import make_groups, snapshot
+from scutc.core.solvers import SOLVERS
 from scutc.core.solvers.column_form import polar
 
 
@@ -55,8 +56,8 @@ def test_numpy_numbers_of_clusters(adata):
 @pytest.mark.parametrize("sequence", [[4, 2], (4, 2), np.array([4, 2]), range(2, 5, 2)])
 def test_sequence_gives_labels_for_each_number_from_one_decomposition(adata, sequence, monkeypatch):
     calls = []
-    solve = scutc._estimator.solve_spectral
-    monkeypatch.setattr(scutc._estimator, "solve_spectral", lambda *a, **k: calls.append(1) or solve(*a, **k))
+    solve = SOLVERS["spectral"]
+    monkeypatch.setitem(SOLVERS, "spectral", lambda *a, **k: calls.append(1) or solve(*a, **k))
     scutc.tl.utc(adata, n_clusters=sequence)
     assert calls == [1]
     assert "utc" not in adata.obs
@@ -258,7 +259,7 @@ def bad_inputs() -> dict[str, tuple]:
         "mask length": (nothing, {"mask_var": np.ones(3, bool)}, ValueError, "60 booleans"),
         "mask kind": (nothing, {"mask_var": np.arange(60)}, ValueError, "60 booleans"),
         "empty mask": (nothing, {"mask_var": np.zeros(60, bool)}, ValueError, "none of the genes"),
-        "metric": (nothing, {"metric": "cosine"}, ValueError, "Valid: 'correlation', 'euclidean'"),
+        "metric": (nothing, {"metric": "cosine"}, ValueError, "Valid: 'correlation', 'spearman', 'euclidean'"),
         "solver": (nothing, {"solver": "lbfgs"}, ValueError, "Valid: 'spectral'"),
         "order": (nothing, {"orders": (2, 6)}, ValueError, r"subset of \(2, 3, 4\)"),
         "two selectors": (layer, {"layer": "counts", "use_rep": "a"}, ValueError, "layer='counts' and use_rep='a'"),
@@ -330,7 +331,7 @@ def test_interruption_leaves_adata_untouched(adata, monkeypatch):
         raise KeyboardInterrupt
 
     before = snapshot(adata)
-    monkeypatch.setattr(scutc._estimator, "solve_spectral", interrupt)
+    monkeypatch.setitem(SOLVERS, "spectral", interrupt)
     with pytest.raises(KeyboardInterrupt):
         scutc.tl.utc(adata, n_clusters=3)
     assert snapshot(adata) == before

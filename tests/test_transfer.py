@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import scutc
 from conftest import make_groups, snapshot
-from scutc.tl._transfer import _speakers
+from scutc.tl._transfer import _choose_speakers
 
 
 @pytest.fixture(scope="module")
@@ -478,7 +478,7 @@ def test_result_survives_a_file(halves, tmp_path):
 
 
 def test_any_number_of_threads_gives_the_same_bits(halves, monkeypatch):
-    monkeypatch.setattr("scutc.core.blocks.BLOCK_ENTRIES", 300)
+    monkeypatch.setattr("scutc.core.parallel.ENTRIES_TO_READ", 300)
     new, reference = halves
     one, two = new.copy(), new.copy()
     scutc.tl.transfer(one, reference, n_jobs=1)
@@ -491,13 +491,13 @@ def test_a_large_reference_speaks_by_a_sample_with_cells_of_each_label(monkeypat
     monkeypatch.setattr("scutc.tl._transfer.MAX_REFERENCE_CELLS", 1000)
     codes = np.repeat([0, 1, 2, 3, -1], [6000, 3000, 60, 20, 500])
     labels = pd.Categorical.from_codes(np.random.default_rng(0).permutation(codes), categories=list("abcd"))
-    chosen = _speakers(labels, seed=0)
+    chosen = _choose_speakers(labels, seed=0)
     assert (np.diff(chosen) > 0).all()
     counts = np.bincount(labels.codes[chosen], minlength=4)
     # In proportion, 1000 of 9080, but at least 50 of each label that has so many.
     np.testing.assert_array_equal(counts, [661, 331, 50, 20])
-    np.testing.assert_array_equal(_speakers(labels, seed=0), chosen)
-    assert _speakers(labels, seed=1).tolist() != chosen.tolist()
+    np.testing.assert_array_equal(_choose_speakers(labels, seed=0), chosen)
+    assert _choose_speakers(labels, seed=1).tolist() != chosen.tolist()
 
 
 def test_a_sample_of_the_reference_finds_clear_groups(halves, monkeypatch):
@@ -524,7 +524,7 @@ def test_interruption_leaves_new_cells_untouched(halves, monkeypatch):
         yield from list(steps)[:1]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("scutc.core.blocks.BLOCK_ENTRIES", 300)
+    monkeypatch.setattr("scutc.core.parallel.ENTRIES_TO_READ", 300)
     monkeypatch.setattr("scutc.tl._transfer.progress_bar", lambda title: interrupted)
     before = snapshot(halves[0])
     with pytest.raises(KeyboardInterrupt):
