@@ -112,110 +112,108 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     """
 
     n_clusters: int | None = parameter(
-        None,
         PositiveInteger((None,)),
         "Number of clusters. ``None`` estimates it, whatever the solver, from the spectral one: the number from 2 to "
         "20 at which the clusters are best separated and the single orders agree best on them.",
+        default=None,
         kw_only=False,
     )
     orders: Iterable[int] = parameter(
-        ORDERS,
         SubsetOf(ORDERS),
         "Orders of affinity to fuse, any non-empty subset of (2, 3, 4). They are pairs of cells, angles among three, "
         "ratios of distances among four.",
+        default=ORDERS,
     )
     metric: str = parameter(
-        "correlation",
         OneOf(tuple(METRICS)),
         "Distance between two cells. "
         + "; ".join(f'``"{name}"`` {each.words}' for name, each in METRICS.items())
         + ".",
+        default="correlation",
     )
     n_neighbors: int = parameter(
-        15,
         PositiveInteger(),
         "Perplexity of order 2, and reach of the reference pairs of order 4. The perplexity is at most a third of the "
         'number of cells. For ``"ascent"`` and ``"admm"`` it is the reach of the tensors, too.',
+        default=15,
     )
     n_landmarks: int | str | None = parameter(
-        "auto",
         NumberOfLandmarks(("auto", None)),
         "Number of cells that stand for all of many. They cover the data evenly, are clustered with the mean of the "
         "cells around each, and give embedding and label to every cell by its nearest ones. Time and memory are then "
         'linear in the number of cells. ``"auto"`` takes 2000 above 4000 cells, ``None`` never any: then memory grows '
         "with the square of the number of cells.",
+        default="auto",
     )
     n_anchors: int | str | None = parameter(
-        "auto",
         PositiveInteger(("auto", None)),
         'Number of cells from which order 3 looks at the others, drawn at random. ``None`` takes all, ``"auto"`` all '
         "of a few hundred cells and fewer of more, down to 32.",
+        default="auto",
     )
     n_pairs: int | str | None = parameter(
-        "auto",
         PositiveInteger(("auto", None)),
         "Number of reference pairs of order 4, drawn at random from the pairs of near neighbours. ``None`` takes all, "
         '``"auto"`` as many as there are anchors at most.',
+        default="auto",
     )
     sharpness: float = parameter(
-        3.0,
         PositiveNumber(),
         "How fast an affinity of order 4 falls with the ratio of distances (σ in the paper).",
+        default=3.0,
     )
     effective_rank: float = parameter(
-        16.0,
         PositiveNumber(),
         "Number of dimensions in which each order may speak. Its eigenvalues are raised to the power at which they add "
         "up to this, but at most to a quarter of the number of cells and two thirds of its positive eigenvalues.",
+        default=16.0,
     )
     affinity: str = parameter(
-        "indecomposable",
         OneOf(tuple(AFFINITIES)),
         'What orders 3 and 4 are made of. ``"indecomposable"`` measures angles among three cells and ratios of '
         'distances among four; ``"decomposable"`` makes them of products of order 2.',
+        default="indecomposable",
     )
     cosine: str = parameter(
-        "absolute",
         OneOf(COSINES),
         "Cosines of the angles of order 3, as they are or without their sign. With the spectral solver signed cosines "
         "below 0 count as 0.",
+        default="absolute",
     )
     weights: Mapping[int, float] | None = parameter(
-        None,
-        Weights(ORDERS),
-        "Weights of orders, for example ``{3: 0.5}``; 1 for those that are left out.",
+        Weights(ORDERS), "Weights of orders, for example ``{3: 0.5}``; 1 for those that are left out.", default=None
     )
     solver: str = parameter(
-        "spectral",
         OneOf(tuple(SOLVERS)),
         'How the embedding is found. ``"spectral"``: the orders contracted to pairs of cells, one eigenproblem. '
         '``"ascent"`` and ``"admm"``: the model of the paper, on tensors of near neighbours, by monotone ascent or by '
         "the paper's own algorithm. These two are for comparison: slower, with a cost that grows with the fourth power "
         "of ``n_neighbors``.",
+        default="spectral",
     )
     solver_params: Mapping[str, float] | None = parameter(
-        None,
         check_mapping,
         'Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``, '
         "``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε, the latter relative to the largest entry), ``inner_tol``, "
         "``max_iter``.",
+        default=None,
     )
     random_state: int | np.random.RandomState | None = parameter(
-        0,
         check_seed,
         "Seed for the samples of anchors and pairs and for the starts of the mixtures. The same seed gives the same "
         "result on any number of threads.",
+        default=0,
     )
-    n_jobs: int | None = parameter(None, check_n_jobs, "Number of threads. The result does not depend on it.")
+    n_jobs: int | None = parameter(check_n_jobs, "Number of threads. The result does not depend on it.", default=None)
     verbose: Callable[[str], object] | None = parameter(
-        None,
         FunctionOrNone("takes a line of text, such as print"),
         "A function that is called with a line of text at each stage, for example ``print``.",
+        default=None,
     )
     progress: Callable[[Iterable[Any]], Iterable[Any]] | None = parameter(
-        None,
         FunctionOrNone("wraps an iterable, such as tqdm.tqdm"),
         "A function that wraps the steps of long loops to show how far they are, for example ``tqdm.tqdm``.",
+        default=None,
     )
 
     def fit(self, X: Any, y: Any = None) -> Self:

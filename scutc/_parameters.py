@@ -25,8 +25,8 @@ PARAMETERS, OPTIONS, ATTRIBUTES = "Parameters", "Other Parameters", "Attributes"
 WIDTH = 108
 
 
-def parameter(default: T, check: Callable[[str, Any], None], words: str, *, kw_only: bool = True) -> T:
-    """A parameter of an estimator: its default, a function of name and value that raises on a bad one, and its words.
+def parameter(check: Callable[[str, Any], None], words: str, *, default: T, kw_only: bool = True) -> T:
+    """A parameter of an estimator: a function of name and value that raises on a bad one, its words, and its default.
 
     The first sentence of the words is all that the command line shows.
     """

@@ -41,13 +41,15 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
         ``random_state`` if it is an integer, else the seed that was drawn from it.
     """
 
-    n_clusters: int = parameter(8, PositiveInteger(), "Number of clusters.", kw_only=False)
+    n_clusters: int = parameter(PositiveInteger(), "Number of clusters.", default=8, kw_only=False)
     metric: str = parameter(
-        "correlation",
         OneOf(tuple(METRICS)),
         'Distance between two samples, as in UTC; the publications take ``"euclidean"``, the samples as they are.',
+        default="correlation",
     )
-    random_state: int | np.random.RandomState | None = parameter(0, check_seed, "Seed for the starts of k-means.")
+    random_state: int | np.random.RandomState | None = parameter(
+        check_seed, "Seed for the starts of k-means.", default=0
+    )
 
     @abstractmethod
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:

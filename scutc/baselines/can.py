@@ -65,17 +65,17 @@ class CAN(GraphClusterer):
     """
 
     n_neighbors: int = parameter(
-        15,
         PositiveInteger(),
         "Number of neighbours of each sample in the first graph. Their distances also set the weight γ of the penalty "
         "that spreads neighbours, and the first λ. At most the number of samples less two.",
+        default=15,
     )
     max_iter: int = parameter(
-        30,
         PositiveInteger(),
         "Number of graphs that are tried. If none has exactly ``n_clusters`` components, a ``ConvergenceWarning`` "
         "tells so and the last one is used: components too many are merged by average linkage of the samples' "
         "distances, and a graph with too few is cut by normalised cut, the only random step.",
+        default=30,
     )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:

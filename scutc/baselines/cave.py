@@ -53,9 +53,9 @@ class CAVE(GraphClusterer):
     """
 
     bandwidth: float = parameter(
-        1.0,
         PositiveNumber(),
         "Width h of the triadic affinity, as a multiple of the median distance between two samples.",
+        default=1.0,
     )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:

@@ -52,20 +52,22 @@ class IPS2(GraphClusterer):
     """
 
     weight: float = parameter(
-        1.0, PositiveNumber(), "Weight of the pair-to-pair similarity; the pairwise one has weight 1."
+        PositiveNumber(), "Weight of the pair-to-pair similarity; the pairwise one has weight 1.", default=1.0
     )
-    n_neighbors: int = parameter(15, PositiveInteger(), "Perplexity of the pairwise similarity, as in UTC.")
+    n_neighbors: int = parameter(PositiveInteger(), "Perplexity of the pairwise similarity, as in UTC.", default=15)
     pair_neighbors: int | None = parameter(
-        None,
         PositiveInteger((None,)),
         "Which pairs are taken for the pair-to-pair similarity, as ``n_neighbors`` of :class:`PPS`: ``None`` takes all "
         "for up to 140 samples, and above that those of a sample with its 10 nearest neighbours.",
+        default=None,
     )
     sharpness: float = parameter(
-        3.0, PositiveNumber(), "How fast the pair-to-pair affinity falls with the ratio of distances (σ), at most 80."
+        PositiveNumber(),
+        "How fast the pair-to-pair affinity falls with the ratio of distances (σ), at most 80.",
+        default=3.0,
     )
     n_eigenvectors: int | None = parameter(
-        None, PositiveInteger((None,)), "Number of eigenvectors. ``None`` takes as many as there are clusters."
+        PositiveInteger((None,)), "Number of eigenvectors. ``None`` takes as many as there are clusters.", default=None
     )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:

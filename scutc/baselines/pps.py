@@ -81,19 +81,19 @@ class PPS(GraphClusterer):
     """
 
     n_neighbors: int | None = parameter(
-        None,
         PositiveInteger((None,)),
         "Which pairs are taken. ``None`` takes all, as in the publication, for up to 140 samples; above that, where "
         "their matrix would not fit into 0.5 GB, those of a sample with one of its 10 nearest neighbours, and each "
         "sample with itself, which is another method: see the notes. An integer forces so many neighbours for any "
         "number of samples. Time and memory grow with the square of the number of pairs, and beyond 11 000 pairs, "
         "1 200 samples with 10 neighbours, the matrix is not kept and every step computes it anew.",
+        default=None,
     )
     sharpness: float = parameter(
-        3.0, PositiveNumber(), "How fast the affinity falls with the ratio of distances (σ), at most 80."
+        PositiveNumber(), "How fast the affinity falls with the ratio of distances (σ), at most 80.", default=3.0
     )
     n_eigenvectors: int | None = parameter(
-        None, PositiveInteger((None,)), "Number of eigenvectors. ``None`` takes as many as there are clusters."
+        PositiveInteger((None,)), "Number of eigenvectors. ``None`` takes as many as there are clusters.", default=None
     )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:

@@ -49,10 +49,10 @@ class SpectralClustering(GraphClusterer):
     """
 
     bandwidth: float = parameter(
-        1.0,
         PositiveNumber(),
         "Width of the Gaussian kernel exp(−d² / 2h²), as a multiple of the median distance between two samples. The "
         "publication leaves it open.",
+        default=1.0,
     )
 
     def _compute_affinity(self, geometry: Geometry) -> NDArray[np.float64]:
