@@ -38,6 +38,12 @@ def test_consensus_of_one_vote_is_that_vote():
     np.testing.assert_array_equal(consensus([vote], np.random.default_rng(0).random((6, 2)), 3), vote)
 
 
+@pytest.mark.parametrize(("places", "labels"), [([0, 1, 9], [0, 0, 1]), ([0, 8, 9], [1, 0, 0])])
+def test_consensus_puts_the_nearest_together_where_votes_are_tied(places, labels):
+    points = np.array(places, dtype=float)[:, None]
+    np.testing.assert_array_equal(consensus([np.arange(3)], points, 2), labels)
+
+
 @given(
     n_cells=st.integers(2, 12),
     data=st.data(),

@@ -70,11 +70,14 @@ def test_sequence_gives_labels_for_each_number_from_one_decomposition(adata, seq
 
 
 def test_key_added_names_everything_and_leaves_other_results_alone(adata):
+    untouched = snapshot(adata)
     scutc.tl.utc(adata, n_clusters=3)
-    before = snapshot(adata)
+    with_first = snapshot(adata)
     scutc.tl.utc(adata, n_clusters=2, key_added="two")
     del adata.obs["two"], adata.obsm["X_two"], adata.uns["two"]
-    assert snapshot(adata) == before
+    assert snapshot(adata) == with_first
+    del adata.obs["utc"], adata.obsm["X_utc"], adata.uns["utc"]
+    assert snapshot(adata) == untouched
 
 
 def test_copy_leaves_the_original_alone(adata):
