@@ -94,16 +94,17 @@ def _how_to_read(name: str) -> dict[str, Any]:
     match checks_of(UTC)[name]:
         case OneOf(valid=valid):
             return {"choices": valid}
-        case PositiveInteger(others=others):
-            return {"type": _count, "metavar": "N|all|auto"} if others else {"type": int, "metavar": "N"}
+        case PositiveInteger(others=()):
+            return {"type": int, "metavar": "N"}
+        case PositiveInteger():
+            return {"type": _count, "metavar": "N|all|auto"}
         case PositiveNumber():
             return {"type": float, "metavar": "X"}
         case SubsetOf():
             return {"type": _integers, "metavar": "P[,P…]"}
         case Weights():
-            return {"type": _weights, "metavar": "P=W[,P=W…]"}
-    msg = f"scutc run does not know how to read {name}."
-    raise NotImplementedError(msg)
+            return {"type": _weights, "metavar": "P=W[,P=W…]", "help": "weights of orders, for example 3=0.5; else 1"}
+    return {}  # as text
 
 
 def _integers(text: str) -> list[int]:
@@ -149,8 +150,12 @@ OWN_OPTIONS: dict[str, dict[str, Any]] = {
     "layer": {"metavar": "KEY"},
     "use_raw": {"action": "store_true"},
     "use_rep": {"metavar": "KEY"},
-    "mask_var": {"metavar": "COLUMN"},
-    "solver_params": {"type": _numbers, "metavar": "NAME=X[,NAME=X…]"},
+    "mask_var": {"metavar": "COLUMN", "help": "boolean column of adata.var: the genes to use"},
+    "solver_params": {
+        "type": _numbers,
+        "metavar": "NAME=X[,NAME=X…]",
+        "help": "parameters of the solver, for example max_iter=500",
+    },
     "key_added": {"metavar": "KEY"},
     "random_state": {"type": int, "metavar": "SEED"},
     "n_jobs": {"type": int, "metavar": "N", "default": -1, "help": "number of threads; all cores if left out"},

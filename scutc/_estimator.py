@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._parameters import check_parameters, estimator, parameter
 from ._validation import (
     FunctionOrNone,
+    NumberOfLandmarks,
     OneOf,
     PositiveInteger,
     PositiveNumber,
@@ -28,8 +29,9 @@ from ._validation import (
 from .core import pipeline
 from .core.affinities import AFFINITIES, COSINES, ORDERS
 from .core.blocks import check_finite, check_readable, is_out_of_memory
-from .core.landmarks import number_of_landmarks
+from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
 from .core.metric import METRICS, usable_metric
+from .core.n_clusters import MAX_CLUSTERS
 from .core.parallel import no_progress
 from .core.settings import Settings, no_report
 from .core.solvers import SOLVERS, solver_defaults
@@ -38,18 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
-
-
-@dataclass(frozen=True)
-class NumberOfLandmarks(PositiveInteger):
-    """A number of landmarks, that have neighbours among themselves."""
-
-    def __call__(self, name: str, value: Any) -> None:
-        """Raise unless it is."""
-        super().__call__(name, value)
-        if value == 1:
-            msg = f"{name}=1 has no neighbours to be compared with: take at least 2, better many more."
-            raise ValueError(msg)
 
 
 @estimator
@@ -114,13 +104,13 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     n_clusters: int | None = parameter(
         PositiveInteger((None,)),
         "Number of clusters. ``None`` estimates it, whatever the solver, from the spectral one: the number from 2 to "
-        "20 at which the clusters are best separated and the single orders agree best on them.",
+        f"{MAX_CLUSTERS} at which the clusters are best separated and the single orders agree best on them.",
         default=None,
         kw_only=False,
     )
     orders: Iterable[int] = parameter(
         SubsetOf(ORDERS),
-        "Orders of affinity to fuse, any non-empty subset of (2, 3, 4). They are pairs of cells, angles among three, "
+        f"Orders of affinity to fuse, any non-empty subset of {ORDERS}. They are pairs of cells, angles among three, "
         "ratios of distances among four.",
         default=ORDERS,
     )
@@ -141,8 +131,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         NumberOfLandmarks(("auto", None)),
         "Number of cells that stand for all of many. They cover the data evenly, are clustered with the mean of the "
         "cells around each, and give embedding and label to every cell by its nearest ones. Time and memory are then "
-        'linear in the number of cells. ``"auto"`` takes 2000 above 4000 cells, ``None`` never any: then memory grows '
-        "with the square of the number of cells.",
+        f'linear in the number of cells. ``"auto"`` takes {DEFAULT_LANDMARKS} above {MAX_EXACT_CELLS} cells, ``None`` '
+        "never any: then memory grows with the square of the number of cells.",
         default="auto",
     )
     n_anchors: int | str | None = parameter(
@@ -193,9 +183,13 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     )
     solver_params: Mapping[str, float] | None = parameter(
         check_mapping,
-        'Parameters of the solver. ``"ascent"``: ``max_iter``, ``tol``, ``n_starts``. ``"admm"``: ``mu``, ``rho``, '
-        "``mu_max``, ``tol`` (the paper's μ, ρ, μmax and ε, the latter relative to the largest entry), ``inner_tol``, "
-        "``max_iter``.",
+        "Parameters of the solver. "
+        + "; ".join(
+            f'``"{solver}"``: ' + ", ".join(f"``{name}``" for name in solver_defaults(solver))
+            for solver in SOLVERS
+            if solver_defaults(solver)
+        )
+        + '. Those of ``"admm"`` are the paper\'s μ, ρ, μmax and ε, the latter relative to the largest entry.',
         default=None,
     )
     random_state: int | np.random.RandomState | None = parameter(
@@ -248,6 +242,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             check_n_clusters(self.n_clusters, n_samples, number_of_landmarks(self.n_landmarks, n_samples))
         settings = self._settings(n_features)
         model = pipeline.fit(X, settings)
+        settings.report(f"{model.n_clusters} clusters")
         clustering = model.cut(model.n_clusters)
         self._model, self._clustering = model, clustering
         self.labels_, self.agreement_ = clustering.labels, clustering.agreement
@@ -315,6 +310,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         """
         check_is_fitted(self)
         check_n_clusters(n_clusters, len(self.labels_), None if self.landmarks_ is None else len(self.landmarks_))
+        (self.verbose or no_report)(f"{n_clusters} clusters")
         clustering = self._model.cut(n_clusters)
         return clustering.labels, clustering.agreement
 
@@ -370,12 +366,11 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         """The embedding of new cells, and the share of the vote that each cluster has in each of them."""
         check_is_fitted(self)
         X = self._check_matrix(X, reset=False)
-        return self._model.speakers(self._clustering).place(X, self.n_jobs, self.progress or no_progress)
+        return self._model.extend(self._clustering, X, self.n_jobs, self.progress or no_progress)
 
     def _settings(self, n_features: int) -> Settings:
         """What the parameters mean for data with so many features."""
-        given = self.get_params(deep=False)
-        settings = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
+        settings = {each.name: getattr(self, each.name) for each in fields(Settings) if hasattr(self, each.name)}
         orders = self.orders if np.iterable(self.orders) else [self.orders]
         settings |= {
             "n_clusters": None if self.n_clusters is None else int(self.n_clusters),

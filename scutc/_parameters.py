@@ -110,10 +110,13 @@ def _sections(doc: str) -> dict[str, str]:
 
 
 def _with_section(doc: str, title: str, words: Mapping[str, str]) -> str:
-    """A docstring with this section of parameters in its place, behind the text and other parameters."""
-    sections = _sections(doc)
-    entries = [f"{name}\n{textwrap.indent(textwrap.fill(text, WIDTH), '    ')}" for name, text in words.items()]
-    before = {name: text for name, text in sections.items() if name in {"", PARAMETERS} - {title}}
-    after = {name: text for name, text in sections.items() if name not in {"", PARAMETERS, title}}
-    ordered = before | {title: "\n".join(entries) + "\n\n"} | after
-    return "".join(text if not name else f"{name}\n{'-' * len(name)}\n{text}" for name, text in ordered.items())
+    """A docstring with this section of names in its place, behind the text and the parameters."""
+    sections = {name: text.strip() for name, text in _sections(doc).items()}
+    sections[title] = "\n".join(f"{name}\n{textwrap.indent(_wrap(text), '    ')}" for name, text in words.items())
+    leading = ("", PARAMETERS, OPTIONS, ATTRIBUTES)
+    ordered = [name for name in leading if sections.get(name)] + [name for name in sections if name not in leading]
+    return "\n\n".join(f"{name}\n{'-' * len(name)}\n{sections[name]}" if name else sections[name] for name in ordered)
+
+
+def _wrap(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)

@@ -54,6 +54,18 @@ class PositiveInteger:
 
 
 @dataclass(frozen=True)
+class NumberOfLandmarks(PositiveInteger):
+    """A number of landmarks, which have neighbours among themselves."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        super().__call__(name, value)
+        if value == 1:
+            msg = f"{name}=1 has no neighbours to be compared with: take at least 2, better many more."
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
 class PositiveNumber:
     """A finite number above 0."""
 
@@ -88,7 +100,7 @@ class Weights:
         """Raise unless it is."""
         check_mapping(name, value)
         for order, weight in (value or {}).items():
-            if order not in self.valid:
+            if not is_integer(order) or order not in self.valid:
                 msg = f"{name} names order {order!r}. Valid: {', '.join(map(repr, self.valid))}."
                 raise ValueError(msg)
             check_positive_number(f"{name}[{order}]", weight)

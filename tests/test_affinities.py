@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import rankdata
 
 from scutc import UTC
 from scutc.core.affinities import AFFINITIES, contraction
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from scutc.core.settings import Settings
 
 SIZES = [3, 5, 11, 17]
-METRICS = ["correlation", "euclidean"]
+METRICS = ["correlation", "spearman", "euclidean"]
 CONTAINERS = [np.asarray, sparse.csr_matrix]
 
 
@@ -34,7 +35,8 @@ def cells(n: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
     X = rng.gamma(2.0, size=(n, 25)) * (rng.random((n, 25)) < 0.6)
     if metric == "euclidean":
         return X, X
-    points = X - X.mean(axis=1, keepdims=True)
+    points = rankdata(X, axis=1) if metric == "spearman" else X
+    points = points - points.mean(axis=1, keepdims=True)
     return X, points / np.linalg.norm(points, axis=1, keepdims=True)
 
 

@@ -34,6 +34,7 @@ CHANGES = {
     "scaling all values": lambda X, rng: 10 ** rng.uniform(-3, 3) * X,
     "scaling single cells": lambda X, rng: X * rng.uniform(0.1, 10, size=(len(X), 1)),
     "shifting single cells": lambda X, rng: X + rng.normal(size=(len(X), 1)),
+    "a rising function of single cells": lambda X, rng: np.sinh(X * rng.uniform(0.1, 3, size=(len(X), 1))),
     "a constant gene": lambda X, rng: np.column_stack([X, np.full(len(X), rng.uniform(-100, 100))]),
     "shifting all cells": lambda X, rng: X + 10 * rng.normal(size=X.shape[1]),
 }
@@ -41,6 +42,9 @@ NOTHING_CHANGES = [
     *((change, metric) for change in ("permuting genes", "scaling all values") for metric in METRICS),
     ("scaling single cells", "correlation"),
     ("shifting single cells", "correlation"),
+    ("scaling single cells", "spearman"),
+    ("shifting single cells", "spearman"),
+    ("a rising function of single cells", "spearman"),
     ("a constant gene", "euclidean"),
     ("shifting all cells", "euclidean"),
 ]

@@ -12,7 +12,7 @@ import pytest
 import scutc
 from conftest import make_groups
 from scutc import UTC
-from scutc.core import pipeline
+from scutc.core import geometry, pipeline
 from scutc.core.affinities import AFFINITIES, Affinity, pairwise, pairwise_affinity
 from scutc.core.affinities.neighborhoods import Neighborhoods
 from scutc.core.geometry import Geometry
@@ -34,6 +34,41 @@ def test_predicting_and_cutting_do_not_change_a_model(n_landmarks):
     model.transform(X[:3])
     model.cut(5)
     assert pickle.dumps(model) == before
+
+
+def test_a_model_keeps_nothing_of_whom_it_told(adata):
+    lines = []
+    model = UTC(3, verbose=lambda line: lines.append(line), progress=lambda steps: steps).fit(adata.X)
+    assert "3 clusters" in lines
+    pickle.dumps(model.set_params(verbose=None, progress=None))
+    lines.clear()
+    model.cut(2)
+    assert lines == []
+
+
+def test_the_rule_for_new_cells_is_made_once(adata, monkeypatch):
+    model = UTC(3).fit(adata.X)
+    calls = []
+    make_rule = pipeline.make_rule
+    monkeypatch.setattr(pipeline, "make_rule", lambda *a: calls.append(1) or make_rule(*a))
+    for _ in range(3):
+        model.predict(adata.X)
+    assert calls == [1]
+
+
+def test_a_narrower_estimator_of_ones_own(adata):
+    class Three(UTC):
+        def __init__(self, random_state=0):
+            super().__init__(3, random_state=random_state)
+
+    np.testing.assert_array_equal(Three().fit_predict(adata.X), UTC(3).fit_predict(adata.X))
+
+
+def test_clusters_of_another_cut_are_extended(adata):
+    model = fitted()
+    clustering = model.cut(5)
+    _, shares = model.extend(clustering, adata.X)
+    assert shares.shape == (45, 5)
 
 
 def test_a_model_and_its_parts_are_frozen():
@@ -58,12 +93,15 @@ def test_a_solution_says_whether_its_columns_are_nested(solver, nested):
 @pytest.mark.parametrize("solver", ["spectral", "ascent"])
 def test_the_pairwise_affinity_and_the_neighborhoods_are_computed_once(solver, affinity, monkeypatch):
     calls = []
-    rows, init = pairwise._entropic_rows, Neighborhoods.__init__
+    rows, init, nearest = pairwise._entropic_rows, Neighborhoods.__init__, geometry._nearest_neighbors
     monkeypatch.setattr(pairwise, "_entropic_rows", lambda *a: calls.append("pairwise") or rows(*a))
     monkeypatch.setattr(Neighborhoods, "__init__", lambda *a: calls.append("neighborhoods") or init(*a))
-    fitted(solver=solver, affinity=affinity)
+    monkeypatch.setattr(geometry, "_nearest_neighbors", lambda g, n: calls.append(f"nearest {n}") or nearest(g, n))
+    X = make_groups().X
+    pipeline.fit(X, UTC(solver=solver, affinity=affinity)._settings(X.shape[1]))  # the number is estimated, too
     assert calls.count("pairwise") == 1
     assert calls.count("neighborhoods") == (solver == "ascent" and affinity == "indecomposable")
+    assert sum(call.startswith("nearest") for call in calls) == 2  # of order 2, and of the others
 
 
 class FifthOrder(Affinity):
@@ -83,6 +121,8 @@ def test_another_order_is_taken_by_the_solvers_that_know_no_orders(solver, monke
     settings = dataclasses.replace(UTC(3, solver=solver)._settings(60), orders=(2, 5))
     model = pipeline.fit(adata.X, settings)
     assert set(model.solution.order_spectra) == {2, 5}
+    with pytest.raises(ValueError, match="affinity='decomposable' has no order 5"):
+        pipeline.fit(adata.X, dataclasses.replace(settings, affinity="decomposable"))
 
 
 def test_admm_refuses_orders_that_it_does_not_know(monkeypatch):
@@ -105,7 +145,13 @@ def test_predicting_and_transferring_take_one_path(metric):
 
 def test_warnings_point_to_the_line_of_the_user(adata):
     one_gene = adata[:, :1].copy()
-    for call in (lambda: UTC(2).fit(one_gene.X), lambda: scutc.tl.utc(one_gene, 2), lambda: warn("from here")):
+    for call in (
+        lambda: UTC(2).fit(one_gene.X),
+        lambda: UTC(2).fit_predict(one_gene.X),
+        lambda: UTC(2).fit_transform(one_gene.X),
+        lambda: scutc.tl.utc(one_gene, 2),
+        lambda: warn("from here"),
+    ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call()

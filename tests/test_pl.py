@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex, to_rgba
 
 import scutc
 from conftest import make_groups, snapshot
+from scutc._anndata import recorded_parameters
 from scutc.core.affinities import pairwise_affinity
 from scutc.core.geometry import Geometry
 
@@ -301,6 +302,18 @@ def test_orders_has_a_panel_with_the_agreement_of_each(adata):
         np.testing.assert_allclose(dots.get_facecolors(), expected)
         alone = scutc.UTC(n_clusters=2, orders=(order,)).fit_transform(adata.X)
         np.testing.assert_allclose(dots.get_offsets(), alone)
+
+
+def test_what_is_recorded_makes_the_same_estimator_again(adata, tmp_path):
+    # None is not written, and keys of dictionaries come back as text.
+    given = {"n_anchors": None, "n_pairs": 7, "weights": {3: 0.5}, "sharpness": 2.0, "orders": (2, 3)}
+    scutc.tl.utc(adata, 3, **given)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["utc"]["params"]
+    again = scutc.UTC(**recorded_parameters(params, scutc.UTC)).get_params()
+    assert {name: tuple(again[name]) if name == "orders" else again[name] for name in given} == given
+    expected = scutc.UTC(3, **given).fit_transform(adata.X)
+    np.testing.assert_array_equal(scutc.UTC(**again).fit_transform(adata.X), expected)
 
 
 def test_orders_shows_further_dimensions(adata):

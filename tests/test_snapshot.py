@@ -17,7 +17,7 @@ def make_full() -> AnnData:
     """Something in every part, each large enough that its middle is not printed."""
     rng = np.random.default_rng(0)
     X = rng.random((200, 200))
-    adata = AnnData(X.copy(), layers={"dense": X.copy(), "sparse": sparse.random(200, 200, 0.1, "csr", rng=0)})
+    adata = AnnData(X.copy(), layers={"dense": X.copy(), "sparse": sparse.random(200, 200, 0.1, "csr", random_state=0)})
     adata.layers["dask"] = da.from_array(X, chunks=(50, -1))
     adata.obs["number"] = np.arange(200.0)
     adata.obs["text"] = pd.Series([f"text {i}" for i in range(200)], index=adata.obs_names, dtype=object)

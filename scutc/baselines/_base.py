@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from .._parameters import check_parameters, estimator, parameter
 from .._validation import OneOf, PositiveInteger, check_n_clusters, check_seed, draw_seed
 from ..core.assignment import number_by_size
-from ..core.blocks import check_finite
+from ..core.blocks import as_rows, check_finite
 from ..core.geometry import Geometry
 from ..core.metric import METRICS, usable_metric
 from ..core.parallel import one_blas_thread
@@ -84,6 +84,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
         """
         check_parameters(self)
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=2)
+        X = as_rows(X)
         check_finite(X)
         check_n_clusters(self.n_clusters, X.shape[0])
         self.metric_ = usable_metric(self.metric, X.shape[1])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .settings import Settings
     from .solvers import Solution
 
 # Added to the clusters' common covariance, as a part of the mean variance of the embedding's coordinates: keeps
@@ -30,8 +31,9 @@ CELLS_IN_ALL_STARTS = 20_000
 TIE_BREAK = 1e-6
 
 
-def assign(solution: Solution, n_clusters: int, seed: int) -> tuple[NDArray[np.intp], dict[int, float]]:
+def assign(solution: Solution, n_clusters: int, settings: Settings) -> tuple[NDArray[np.intp], dict[int, float]]:
     """Exactly ``n_clusters`` clusters, numbered by size, and how well each order's own clusters agree with them."""
+    seed = settings.seed
     votes = {orders: partition(solution.points(orders, n_clusters), n_clusters, seed) for orders in solution.embeddings}
     labels = consensus(list(votes.values()), solution.points(solution.orders, n_clusters), n_clusters)
     alone = {order: votes[order,] for order in solution.orders if (order,) in votes}

@@ -118,7 +118,7 @@ def map_blocks(
             return _map_on_workers(client, function, chunks, progress)
         return _map_dask_in_threads(function, chunks, n_jobs, progress)
     if sparse.issparse(matrix):
-        matrix = matrix.tocsr()
+        matrix = as_rows(matrix)
     blocks = row_blocks(matrix.shape[0], matrix.shape[1], parallel.ENTRIES_TO_READ)
     results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
         delayed(_run_on_slice)(function, matrix, rows) for rows in blocks
@@ -131,7 +131,7 @@ def read_rows(
 ) -> Any:
     """The rows at these positions, as a numpy array or in CSR format."""
     if in_memory(matrix):
-        return _as_rows(matrix)[positions]
+        return as_rows(matrix)[positions]
     ascending = np.argsort(positions)
     rows = stack(map_blocks(partial(_take, positions=positions[ascending]), matrix, n_jobs, progress))
     return rows[np.argsort(ascending)]
@@ -153,7 +153,7 @@ class SelectedGenes:
         self.format = getattr(self._matrix, "format", None)
 
     def __getitem__(self, rows: slice) -> Any:
-        return _as_rows(self._matrix[rows])[:, self._genes]
+        return as_rows(self._matrix[rows])[:, self._genes]
 
 
 def select_genes(matrix: Any, genes: NDArray[np.intp]) -> Any:
@@ -163,8 +163,15 @@ def select_genes(matrix: Any, genes: NDArray[np.intp]) -> Any:
     return matrix[:, genes] if is_dask(matrix) else SelectedGenes(matrix, genes)
 
 
-def _as_rows(block: Any) -> Any:
-    return block.tocsr() if sparse.issparse(block) else np.asarray(block)
+def as_rows(matrix: Any) -> Any:
+    """A matrix in memory as a numpy array, or in CSR format with each entry once and in order; it stays as it is."""
+    if not sparse.issparse(matrix):
+        return np.asarray(matrix)
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _take(block: Any, first: int, positions: NDArray[np.intp]) -> Any:
@@ -173,7 +180,7 @@ def _take(block: Any, first: int, positions: NDArray[np.intp]) -> Any:
 
 
 def _run_on_slice(function: Callable[[Any, int], T], matrix: Any, rows: slice) -> T:
-    return function(_as_rows(matrix[rows]), rows.start)
+    return function(as_rows(matrix[rows]), rows.start)
 
 
 def _map_dask_in_threads(
@@ -186,7 +193,7 @@ def _map_dask_in_threads(
     lock = Lock()
 
     def run(block: Any, first: int) -> T:
-        result = function(_as_rows(block), first)
+        result = function(as_rows(block), first)
         with lock:
             next(steps)
         return result
@@ -242,4 +249,4 @@ def _identity(value: T) -> T:
 
 @one_blas_thread
 def _run_on_worker(function: Callable[[Any, int], T], block: Any, first: int) -> T:
-    return function(_as_rows(block), first)
+    return function(as_rows(block), first)

@@ -26,7 +26,7 @@ TIE_BREAK = 1e-9
 FARTHEST = 1e4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """How a cell weighs its nearest landmarks, from where these lie: all that has to be sent to where blocks are read.
 
@@ -90,7 +90,7 @@ def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(total > 0, weights, 1.0) / np.where(total > 0, total, nearer.shape[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Speakers:
     """Cells, with their embedding and labels, that give both to others."""
 

@@ -27,7 +27,7 @@ MAX_PART_OF_POSITIVE = 2 / 3
 EIGENVALUE_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spectrum:
     """The leading eigenvalues of a degree-normalised affinity, largest first, and their eigenvectors.
 
@@ -100,7 +100,7 @@ def equalize(values: NDArray[np.float64], effective_rank: float) -> NDArray[np.f
     return equalized
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FusedEmbedding:
     """Eigenvectors of the fused operator times its eigenvalues, and these eigenvalues, largest first."""
 

@@ -85,16 +85,7 @@ class Geometry:
 
     def nearest_neighbors(self, n_neighbors: int) -> NDArray[np.intp]:
         """Each cell's nearest other cells, nearest first."""
-        n_neighbors = min(n_neighbors, self.n_cells - 1)
-
-        def nearest(rows: slice) -> NDArray[np.intp]:
-            squared = self.squared_distances[rows].copy()
-            squared[np.arange(len(squared)), np.arange(rows.start, rows.stop)] = np.inf
-            found = np.argpartition(squared, n_neighbors - 1, axis=1)[:, :n_neighbors]
-            order = np.argsort(np.take_along_axis(squared, found, axis=1), axis=1, kind="stable")
-            return np.take_along_axis(found, order, axis=1)
-
-        return np.concatenate(map_row_blocks(nearest, self.n_cells, self.n_cells, self.n_jobs))
+        return self.once(_nearest_neighbors, min(n_neighbors, self.n_cells - 1))
 
     def once(self, function: Callable[[Geometry, int], T], argument: int) -> T:
         """``function(self, argument)``, computed when it is first asked for: for what several orders need."""
@@ -106,3 +97,14 @@ class Geometry:
     @cached_property
     def _computed(self) -> dict[Any, Any]:
         return {}
+
+
+def _nearest_neighbors(geometry: Geometry, n_neighbors: int) -> NDArray[np.intp]:
+    def nearest(rows: slice) -> NDArray[np.intp]:
+        squared = geometry.squared_distances[rows].copy()
+        squared[np.arange(len(squared)), np.arange(rows.start, rows.stop)] = np.inf
+        found = np.argpartition(squared, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        order = np.argsort(np.take_along_axis(squared, found, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(found, order, axis=1)
+
+    return np.concatenate(map_row_blocks(nearest, geometry.n_cells, geometry.n_cells, geometry.n_jobs))

@@ -36,7 +36,7 @@ def number_of_landmarks(wanted: int | str | None, n_cells: int) -> int | None:
     return None if wanted is None or int(wanted) >= n_cells else int(wanted)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Landmarks:
     """The landmarks' numbers in the data, ascending, and their profiles, the mean of the cells around each."""
 

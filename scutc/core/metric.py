@@ -24,21 +24,23 @@ if TYPE_CHECKING:
 CONSTANT = 1e-12
 # Powers of two beyond this one, or below its inverse, are not all floating point numbers.
 MAX_EXPONENT = 1000
+# A cell may be larger than the cells that a metric learned from by two to this power.
+FARTHEST_EXPONENT = 300
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StandardRows:
     """Points ``scales * (values + multiples ⊗ profile)``, where a sparse matrix has its zeros in ``values`` alone.
 
-    ``scales`` and ``multiples`` have an entry for each row, ``profile`` one for each gene. Dense values are the points
-    themselves. Sparse ones stay as they are until they have been multiplied: what is equal, as distances of cells
-    with few distinct values often are, stays equal.
+    Dense values are the points themselves. Sparse ones stay as they are until they have been multiplied: what is equal,
+    as distances of cells with few distinct values often are, stays equal.
     """
 
     values: Any
-    multiples: NDArray[np.float64] | None = None
-    profile: NDArray[np.float64] | None = None
+    offset: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    """The multiples, one for each row, and the profile, with an entry for each gene."""
     scales: NDArray[np.float64] | None = None
+    """One for each row."""
     unit: bool = False
     """Whether all have length 1, up to rounding."""
 
@@ -47,10 +49,11 @@ class StandardRows:
         products = self.values[rows] @ self.values[others].T
         if sparse.issparse(products):
             products = products.toarray()
-        if self.multiples is not None and self.profile is not None:
-            towards = self._along_profile + (self.profile @ self.profile) * self.multiples
-            products += np.outer(towards[rows], self.multiples[others])
-            products += np.outer(self.multiples[rows], self._along_profile[others])
+        if self.offset is not None:
+            multiples, profile = self.offset
+            towards = self._along_profile + (profile @ profile) * multiples
+            products += np.outer(towards[rows], multiples[others])
+            products += np.outer(multiples[rows], self._along_profile[others])
         if self.scales is not None:
             products *= self.scales[rows, None]
             products *= self.scales[others]
@@ -58,13 +61,14 @@ class StandardRows:
 
     @cached_property
     def _along_profile(self) -> NDArray[np.float64]:
-        return self.values @ self.profile
+        return self.values @ self.offset[1] if self.offset is not None else np.zeros(self.values.shape[0])
 
     def project(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Inner products of all rows with directions, genes × directions."""
         products = self.values @ directions
-        if self.multiples is not None and self.profile is not None:
-            products += np.outer(self.multiples, self.profile @ directions)
+        if self.offset is not None:
+            multiples, profile = self.offset
+            products += np.outer(multiples, profile @ directions)
         return products if self.scales is None else products * self.scales[:, None]
 
     def combine(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,8 +76,9 @@ class StandardRows:
         if self.scales is not None:
             weights = weights * self.scales[:, None]
         sums = self.values.T @ weights
-        if self.multiples is not None and self.profile is not None:
-            sums += np.outer(self.profile, self.multiples @ weights)
+        if self.offset is not None:
+            multiples, profile = self.offset
+            sums += np.outer(profile, multiples @ weights)
         return sums
 
 
@@ -126,7 +131,7 @@ class Correlation(Metric):
         # For the same reason a cell without zeros, the only kind that can be nearly constant, is centred here and now.
         full = n_stored == n_genes
         values.data = np.where(np.repeat(full, n_stored), deviations, values.data)
-        return StandardRows(values, np.where(full, 0.0, -means), np.ones(n_genes), 1 / lengths, unit=True)
+        return StandardRows(values, (np.where(full, 0.0, -means), np.ones(n_genes)), 1 / lengths, unit=True)
 
 
 class Spearman(Correlation):
@@ -139,13 +144,14 @@ class Spearman(Correlation):
         return super().standardize(_ranks_of_sparse(cells) if sparse.issparse(cells) else _ranks(cells), numbers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Euclidean(Metric):
     """The cells as they are, in units of the largest value, seen from their mean: neither changes what is near."""
 
     words = "takes the cells as they are"
 
     exponent: float = 0.0
+    """Of two: the unit."""
     center: NDArray[np.float64] | None = None
 
     @classmethod
@@ -153,16 +159,17 @@ class Euclidean(Metric):
         """The unit and the mean of these cells."""
         # Distances are free of scale; squares of very large or small values are not.
         exponent = float(_exponents(_largest_in_rows(cells)).max())
-        scaled = _times(cells, np.exp2(-exponent))
+        scaled = _times_rows(cells, np.full(cells.shape[0], np.exp2(-exponent)))
         return cls(exponent, np.asarray(scaled.mean(axis=0)).ravel())
 
     def standardize(self, cells: Any, numbers: NDArray[np.intp] | None = None) -> StandardRows:
-        """Differences from the mean; no cell is undefined."""
-        values = _times(cells, np.exp2(-self.exponent))
+        """Differences from the mean. No cell is undefined; one that is too far away to be squared is drawn nearer."""
+        exponents = np.maximum(self.exponent, _exponents(_largest_in_rows(cells)) - FARTHEST_EXPONENT)
+        values = _times_rows(cells, np.exp2(-exponents))
         if self.center is None:
             return StandardRows(values)
         if sparse.issparse(values):
-            return StandardRows(values, np.ones(values.shape[0]), -self.center)
+            return StandardRows(values, (np.ones(values.shape[0]), -self.center))
         values -= self.center
         return StandardRows(values)
 
@@ -174,7 +181,7 @@ def usable_metric(name: str, n_genes: int) -> str:
     """The name of the metric, or of the Euclidean one with a warning where there are too few genes for it."""
     if n_genes >= METRICS[name].min_genes:
         return name
-    msg = "A single feature has no correlation: using metric='euclidean'."
+    msg = f"A single feature has no {name}: using metric='euclidean'."
     warn(msg)
     return "euclidean"
 
@@ -198,16 +205,15 @@ def _rescaled_rows(cells: Any) -> Any:
 
     So that squares neither overflow nor vanish, and without rounding.
     """
-    factors = np.exp2(-_exponents(_largest_in_rows(cells)))
-    return _times(cells, np.repeat(factors, np.diff(cells.indptr)) if sparse.issparse(cells) else factors[:, None])
+    return _times_rows(cells, np.exp2(-_exponents(_largest_in_rows(cells))))
 
 
-def _times(cells: Any, factors: Any) -> Any:
-    """A copy in double precision, with the values, or those that are stored, times factors."""
+def _times_rows(cells: Any, factors: NDArray[np.float64]) -> Any:
+    """A copy in double precision, each row times a factor."""
     if sparse.issparse(cells):
-        data = np.multiply(cells.data, factors, dtype=np.float64)
+        data = np.multiply(cells.data, np.repeat(factors, np.diff(cells.indptr)), dtype=np.float64)
         return sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
-    return np.multiply(cells, factors, dtype=np.float64)
+    return np.multiply(cells, factors[:, None], dtype=np.float64)
 
 
 def _largest_in_rows(cells: Any) -> NDArray[np.float64]:
@@ -250,7 +256,8 @@ def _ranks_of_sparse(cells: Any) -> Any:
     order = np.lexsort((cells.data, rows))
     values, row_of = cells.data[order], rows[order]
     # Tied values stand in a run: each gets the mean place of the run in its row.
-    starts = np.flatnonzero(np.r_[True, (np.diff(values) != 0) | (np.diff(row_of) != 0)]) if len(order) else order
+    differs = (values[1:] != values[:-1]) | (row_of[1:] != row_of[:-1])
+    starts = np.flatnonzero(np.r_[True, differs][: len(order)])
     lengths = np.diff(np.r_[starts, len(order)])
     places = np.repeat(starts + (lengths + 1) / 2, lengths) - cells.indptr[row_of]
     # Zeros, stored or not, lie between the negative values and the positive ones.

@@ -11,11 +11,12 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from .assignment import partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    from .settings import Settings
     from .solvers import Solution
+
+RULE = "highest silhouette times mean agreement of the orders"
 
 MAX_CLUSTERS = 20
 MIN_MEAN_SIZE = 3
@@ -23,7 +24,7 @@ MIN_MEAN_SIZE = 3
 SILHOUETTE_CELLS = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NClustersEstimate:
     """The chosen number, and the score of every candidate."""
 
@@ -32,7 +33,7 @@ class NClustersEstimate:
     scores: NDArray[np.float64]
 
 
-def estimate_n_clusters(solution: Solution, seed: int, report: Callable[[str], object]) -> NClustersEstimate:
+def estimate_n_clusters(solution: Solution, settings: Settings) -> NClustersEstimate:
     """Number of clusters with the highest silhouette × mean agreement of the single orders with the fused result.
 
     A single cluster has no silhouette: it is the answer only where the data show no structure at all.
@@ -43,8 +44,8 @@ def estimate_n_clusters(solution: Solution, seed: int, report: Callable[[str], o
         return NClustersEstimate(1, np.array([1]), np.array([0.0]))
     scores = []
     for n_clusters in candidates:
-        report(f"number of clusters: trying {n_clusters}")
-        scores.append(_score(solution, int(n_clusters), seed))
+        settings.report(f"number of clusters: trying {n_clusters}")
+        scores.append(_score(solution, int(n_clusters), settings.seed))
     return NClustersEstimate(int(candidates[np.argmax(scores)]), candidates, np.array(scores))
 
 

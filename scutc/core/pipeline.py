@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .assignment import assign, number_by_size
-from .blocks import check_finite, in_memory, read_rows
+from .blocks import as_rows, check_finite, in_memory, read_rows
 from .extension import Rule, Speakers, elect, vote
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
 from .n_clusters import NClustersEstimate, estimate_n_clusters
-from .parallel import one_blas_thread
+from .parallel import Progress, no_progress, one_blas_thread
 from .solvers import SOLVERS, Solution, solve_spectral
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Embedded:
     """The cells that the solver embeds: all of them, or landmarks with the mean profile of the cells around each."""
 
@@ -37,7 +38,7 @@ class Embedded:
     """What that gives for all cells: cells × landmarks."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clustering:
     """One way to cut the embedding."""
 
@@ -49,7 +50,7 @@ class Clustering:
     """The same clusters, of the cells that were embedded: the landmarks, if there are any."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """What was found: an embedding that can be cut into any number of clusters and extended to new cells."""
 
@@ -69,8 +70,7 @@ class Model:
     @one_blas_thread
     def cut(self, n_clusters: int) -> Clustering:
         """So many clusters."""
-        self.settings.report(f"{n_clusters} clusters")
-        labels, agreement = assign(self.solution, n_clusters, self.settings.seed)
+        labels, agreement = assign(self.solution, n_clusters, self.settings)
         landmarks, weights = self.embedded.landmarks, self.embedded.weights
         if landmarks is None or weights is None:
             return Clustering(labels, agreement, labels)
@@ -80,10 +80,22 @@ class Model:
         renumbered[elected] = labels_of_all
         return Clustering(labels_of_all, agreement, renumbered[labels])
 
-    def speakers(self, clustering: Clustering) -> Speakers:
-        """The embedded cells, to give new ones their embedding and clusters."""
-        rule = self.embedded.rule or make_rule(self.embedded.rows, self.settings)
-        return Speakers(rule, self._embedding_of_embedded, clustering.labels_of_embedded, self.n_clusters)
+    def extend(
+        self, clustering: Clustering, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The embedding of new cells, the rows of a matrix, and the share of the vote that each cluster has in each."""
+        labels = clustering.labels_of_embedded
+        speakers = Speakers(self.rule, self._embedding_of_embedded, labels, int(clustering.labels.max()) + 1)
+        return speakers.place(matrix, n_jobs, progress)
+
+    @cached_property
+    def rule(self) -> Rule:
+        """How the embedded cells speak for others: made when it is first needed, as it takes a while for many cells."""
+        return self.embedded.rule or make_rule(self.embedded.rows, self.settings)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model is the same whether it has been extended or not.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def _embedding_of_embedded(self) -> NDArray[np.float64]:
@@ -97,13 +109,14 @@ def fit(matrix: Any, settings: Settings) -> Model:
     settings.report(f"distances between {embedded.rows.shape[0]} samples")
     geometry = Geometry.of(embedded.rows, settings.metric, settings.n_jobs)
     n_clusters, estimate, solution = settings.n_clusters, None, None
+    solve = SOLVERS[settings.solver]
     if n_clusters is None:  # estimated from the spectral solution, whatever the solver
         solution = solve_spectral(geometry, settings, 1)
-        estimate = estimate_n_clusters(solution, settings.seed, settings.report)
+        estimate = estimate_n_clusters(solution, settings)
         n_clusters = estimate.n_clusters
-    if solution is None or settings.solver != "spectral":
-        solution = SOLVERS[settings.solver](geometry, settings, n_clusters, **settings.solver_params)
-    return Model(settings, embedded, solution, n_clusters, estimate)
+    if solution is None or solve is not solve_spectral:
+        solution = solve(geometry, settings, n_clusters, **settings.solver_params)
+    return Model(settings.without_company(), embedded, solution, n_clusters, estimate)
 
 
 def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
@@ -112,7 +125,7 @@ def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
     n_jobs, progress = settings.n_jobs, settings.progress
     n_landmarks = number_of_landmarks(settings.n_landmarks, n_cells)
     if n_landmarks is None:
-        rows = matrix if in_memory(matrix) else read_rows(matrix, np.arange(n_cells), n_jobs, progress)
+        rows = as_rows(matrix) if in_memory(matrix) else read_rows(matrix, np.arange(n_cells), n_jobs, progress)
         check_finite(rows)
         return Embedded(rows)
     settings.report(f"{n_landmarks} landmarks for {n_cells} samples")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from .parallel import no_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user's parameters, described in :class:`scutc._parameters.Parameters`, mean: checked, nothing left open.
+    """What the user's parameters, declared in :class:`scutc.UTC`, mean: checked, nothing left open.
 
     Every step reads the ones that concern it.
     """
@@ -36,6 +38,10 @@ class Settings:
     n_jobs: int | None
     report: Callable[[str], object]
     progress: Progress
+
+    def without_company(self) -> Settings:
+        """The choices alone, without how this run is to work and whom it tells."""
+        return replace(self, n_jobs=None, report=no_report, progress=no_progress)
 
     def weight(self, order: int) -> float:
         """Weight of an order, 1 if it was not given."""

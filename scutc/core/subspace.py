@@ -22,7 +22,7 @@ MAX_CELLS = 2000
 NEGLIGIBLE = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Subspace:
     """The principal directions of some cells, under a metric, and where cells lie along them."""
 

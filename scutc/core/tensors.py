@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairs:
     """Ordered pairs of cells: the rows of the unfoldings of orders 3 and 4, and the columns of that of order 4."""
 
@@ -55,7 +55,7 @@ class Tensor(ABC):
         """L(v, …, v) of every column v of V, and the gradients of these values, as columns."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairTensor(Tensor):
     """Order 2: the matrix L₂."""
 
@@ -67,7 +67,7 @@ class PairTensor(Tensor):
         return np.sum(columns * images, axis=0), 2 * images
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TripleTensor(Tensor):
     """Order 3, by its sparse unfolding: a row per pair (i, k), a column per anchor j."""
 
@@ -82,7 +82,7 @@ class TripleTensor(Tensor):
         return np.sum(lifted * images, axis=0), gradient
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class QuadrupleTensor(Tensor):
     """Order 4, by its sparse unfolding, symmetric: a row per pair (i, j), a column per pair (k, l)."""
 
@@ -96,7 +96,7 @@ class QuadrupleTensor(Tensor):
         return np.sum(lifted * images, axis=0), 2 * self.pairs.lift_gradient(columns, images)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KhatriRaoSquare(Tensor):
     """The decomposable order 3, L₂ * L₂, through L₂ alone."""
 
@@ -127,7 +127,7 @@ class KhatriRaoSquare(Tensor):
         return LinearOperator((n_cells**2, n_cells), matvec=apply, rmatvec=apply_transposed, dtype=np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KroneckerSquare(Tensor):
     """The decomposable order 4, L₂ ⊗ L₂, through L₂ alone."""
 

@@ -9,7 +9,6 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from .._anndata import check_adata, read_labels
-from ..metrics import METRICS
 from ._shared import BAR, GAP, draw_bar, finish, label_colors, panels
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def confusion(
     >>> [text.get_text() for text in ax.texts]
     ['40', '35', '30']
     """
+    from ..metrics import METRICS
+
     check_adata(adata)
     clusters, classes = read_labels(adata, key, "key"), read_labels(adata, reference, "reference")
     labelled = (clusters.codes >= 0) & (classes.codes >= 0)

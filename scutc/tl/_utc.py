@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -17,8 +18,9 @@ from .._anndata import (
     write_result,
 )
 from .._estimator import UTC
-from .._parameters import check_names, describe, described_in, words_of
+from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
+from ..core.n_clusters import RULE
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
@@ -141,7 +143,7 @@ def utc(
     from scanpy import settings
 
     start = logg.info("computing uniform tensor clustering")
-    check_names(options, described_in(utc.__doc__ or ""), "utc")
+    check_names(options, [*signature(utc).parameters, *Options.__annotations__], "utc")
     check_adata(adata)
     check_writable(adata)
     check_key(key_added)
@@ -188,12 +190,9 @@ def utc(
         f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
     ]
     if n_clusters is None:
-        logg.info(f"    estimated {model.n_clusters_} clusters ({ESTIMATE})")
+        logg.info(f"    estimated {model.n_clusters_} clusters ({RULE})")
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
     return target if copy else None
-
-
-ESTIMATE = "highest silhouette times mean agreement of the orders"
 
 
 def _numbers_of_clusters(n_clusters: Any, n_cells: int) -> tuple[list[int], bool]:
@@ -233,7 +232,7 @@ def _describe(
     result: dict[str, Any] = {
         "params": {name: value for name, value in params.items() if value is not None},
         "n_clusters": model.n_clusters_ if given is None else given,
-        "n_clusters_method": ESTIMATE if given is None else "given",
+        "n_clusters_method": RULE if given is None else "given",
         "spectrum": model.spectrum_,
         "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
         "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},

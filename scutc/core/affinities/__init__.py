@@ -27,7 +27,14 @@ ORDERS = tuple(AFFINITIES["indecomposable"])
 
 def make_affinities(geometry: Geometry, settings: Settings) -> dict[int, Affinity]:
     """The orders that are to be fused."""
-    return {order: AFFINITIES[settings.affinity][order](geometry, settings) for order in settings.orders}
+    kinds = AFFINITIES[settings.affinity]
+    missing = [str(order) for order in settings.orders if order not in kinds]
+    if missing:
+        msg = (
+            f"affinity={settings.affinity!r} has no order {', '.join(missing)}: leave it out, or take another affinity."
+        )
+        raise ValueError(msg)
+    return {order: kinds[order](geometry, settings) for order in settings.orders}
 
 
 __all__ = ["AFFINITIES", "COSINES", "ORDERS", "Affinity", "make_affinities", "pairwise_affinity"]

@@ -38,7 +38,7 @@ SMALLEST_STEP = 1e-12
 # A relative gradient up to this counts as stationary.
 STATIONARY = 1e-2
 # Those that the algorithm splits: 2 in V₁, 3 between V₁ and V₂, 4 in V₂.
-KNOWN_ORDERS = (2, 3, 4)
+SPLIT_ORDERS = (2, 3, 4)
 
 
 def solve_admm(
@@ -59,10 +59,10 @@ def solve_admm(
     times the larger of 1 and w₄ if not given, and never falls. The paper's ``mu_max`` of 100 freezes V₁ farther
     from a stationary point than 10 does.
     """
-    unknown = set(settings.orders) - set(KNOWN_ORDERS)
+    unknown = set(settings.orders) - set(SPLIT_ORDERS)
     if unknown:
         msg = (
-            f"solver='admm' is the paper's algorithm, for orders {KNOWN_ORDERS}: it does not know "
+            f"solver='admm' is the paper's algorithm, for orders {SPLIT_ORDERS}: it does not know "
             f"{', '.join(map(str, sorted(unknown)))}. Use solver='ascent' or 'spectral'."
         )
         raise ValueError(msg)

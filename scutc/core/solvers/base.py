@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Iterations:
     """What a solver that iterates did; nothing, by default."""
 
@@ -30,7 +30,7 @@ class Iterations:
         return 0 if self.objective is None else len(self.objective) - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The embedding that a solver found, and what it is made of."""
 

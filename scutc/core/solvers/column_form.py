@@ -41,6 +41,11 @@ class ColumnForm:
             tensors[order] = affinity.tensor()
         return cls(tensors, {order: settings.weight(order) for order in tensors})
 
+    @property
+    def odd_orders(self) -> list[int]:
+        """The orders to which a column and its negative are not the same."""
+        return [order for order in self.tensors if order % 2]
+
     def evaluate(self, columns: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Value and gradient."""
         value, gradient = 0.0, np.zeros_like(columns)
@@ -61,8 +66,8 @@ def starting_columns(geometry: Geometry, n_neighbors: int, form: ColumnForm, n_c
     trivial = root_degrees(pairwise)
     spectrum = decompose(pairwise, n_columns - 1)
     columns = fix_signs(np.column_stack([trivial / linalg.norm(trivial), spectrum.vectors]))
-    if 3 in form.tensors:
-        columns = columns * np.where(form.tensors[3].evaluate(columns)[0] < 0, -1.0, 1.0)
+    if form.odd_orders:
+        columns = columns * np.where(sum(form.terms(columns)[order] for order in form.odd_orders) < 0, -1.0, 1.0)
     # Polished, since eigenvectors of an iterative solver are orthonormal to its tolerance only.
     return polar(columns)
 
@@ -92,7 +97,7 @@ def solution(form: ColumnForm, columns: NDArray[np.float64], iterations: Iterati
             f"{iterations.relative_gradient:.1e}): {iterations.remedy}. The best columns seen are returned."
         )
         warn(msg, ConvergenceWarning)
-    if 3 not in form.tensors:  # even orders do not see signs
+    if not form.odd_orders:  # even ones do not see signs
         columns = fix_signs(columns)
     terms = form.terms(columns)
     totals = np.sum(list(terms.values()), axis=0)
