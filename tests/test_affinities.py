@@ -31,7 +31,7 @@ def settings(**changes) -> Settings:
 
 def cells(n: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Data, and the points between which the metric's distances are Euclidean."""
-    rng = np.random.default_rng(n)
+    rng = np.random.default_rng([n, 1])
     X = rng.gamma(2.0, size=(n, 25)) * (rng.random((n, 25)) < 0.6)
     if metric == "euclidean":
         return X, X

@@ -48,6 +48,7 @@ def agreement(model, X: np.ndarray, truth: np.ndarray) -> float:
 
 
 # Correlation means nothing for the data of some checks, which have two features or cells without variance.
+@pytest.mark.filterwarnings("ignore:The graph has:sklearn.exceptions.ConvergenceWarning")  # not what this is about
 @parametrize_with_checks([baseline(metric="euclidean") for baseline in BASELINES])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

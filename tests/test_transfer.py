@@ -331,7 +331,7 @@ def test_a_bad_cell_of_the_reference_is_named_by_its_own_number(halves):
     new, reference = halves
     reference.obs["celltype"] = reference.obs["group"].where(np.arange(reference.n_obs) % 2 == 1).astype("category")
     reference.X[7] = 0.0
-    with pytest.raises(ValueError, match="^adata_ref: .*the first of them is cell 7 "):
+    with pytest.raises(ValueError, match=r"^adata_ref: .*the first of them is cell 7 "):
         scutc.tl.transfer(new, reference, labels="celltype")
 
 
