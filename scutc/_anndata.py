@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Parameters of an estimator that say how it is to work, not what to find.
 UNRECORDED = ("n_jobs", "verbose", "progress")
+# What is written of each gene, and what those have that were not judged.
+GENE_COLUMNS = {"informative": False, "score": np.nan}
 
 
 def check_adata(adata: Any) -> None:
@@ -125,18 +127,23 @@ def read_labels(adata: AnnData, column: str, name: str = "labels") -> pd.Categor
     return pd.Categorical(read_obs(adata, column, name, hint="Clusters are there after scutc.tl.utc."))
 
 
-def read_recorded_matrix(adata: AnnData, params: Mapping[str, Any], *, all_genes: bool = False) -> tuple[Any, pd.Index]:
-    """The matrix that was clustered, according to the parameters in ``adata.uns``, and the names of its columns.
+def read_recorded_matrix(adata: AnnData, result: Mapping[str, Any], *, all_genes: bool = False) -> tuple[Any, pd.Index]:
+    """The matrix that was clustered, according to a result in ``adata.uns``, and the names of its columns.
 
-    With ``all_genes`` those of another AnnData, that may have other genes, which the recorded mask does not fit.
+    With ``all_genes`` those of another AnnData, that may have other genes, which the recorded masks do not fit.
     """
+    params = result["params"]
     use_raw, use_rep = bool(params.get("use_raw", False)), params.get("use_rep")
     mask_var = None if all_genes else params.get("mask_var")
     matrix, mask = read_matrix(adata, layer=params.get("layer"), use_raw=use_raw, use_rep=use_rep, mask_var=mask_var)
     if use_rep is not None:
         return matrix, pd.RangeIndex(matrix.shape[1])
     names = adata.raw.var_names if use_raw else adata.var_names
-    return matrix, names if mask is None else names[mask]
+    names = names if mask is None else names[mask]
+    if all_genes or "kept_genes" not in result:
+        return matrix, names
+    kept = np.flatnonzero(result["kept_genes"])
+    return select_genes(matrix, kept), names[kept]
 
 
 def parameters_to_record(model: Any) -> dict[str, Any]:
@@ -228,13 +235,22 @@ def write_result(
     obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
     embedding: NDArray[np.float64],
     uns: dict[str, Any],
+    var: pd.DataFrame | None = None,
 ) -> None:
-    """Write columns of ``obs``, ``obsm["X_" + key]`` and ``uns[key]``, and drop colours that no longer fit."""
+    """Write columns of ``obs`` and ``var``, ``obsm["X_" + key]`` and ``uns[key]``, and drop what no longer fits.
+
+    ``var`` are the genes' columns, named without the key; genes that it does not have get what is missing.
+    """
     with warnings.catch_warnings():
         # Writing to a view makes it an object of its own: what is wanted here.
         warnings.simplefilter("ignore", ImplicitModificationWarning)
         adata.obsm[f"X_{key}"] = embedding
         adata.uns[key] = uns
+        for name, missing in GENE_COLUMNS.items():
+            if var is not None:
+                adata.var[f"{key}_{name}"] = var[name].reindex(adata.var_names, fill_value=missing).to_numpy()
+            elif f"{key}_{name}" in adata.var:  # of an earlier result
+                del adata.var[f"{key}_{name}"]
         for name, values in obs.items():
             adata.obs[name] = values
             colors = adata.uns.get(f"{name}_colors")

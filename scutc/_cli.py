@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import tl
 from ._estimator import UTC
 from ._parameters import checks_of, described_in
-from ._validation import OneOf, PositiveInteger, PositiveNumber, SubsetOf, Weights
+from ._validation import OneOf, PositiveInteger, PositiveNumber, SubsetOf, TrueOrFalse, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +94,8 @@ def _how_to_read(name: str) -> dict[str, Any]:
     match checks_of(UTC)[name]:
         case OneOf(valid=valid):
             return {"choices": valid}
+        case TrueOrFalse():
+            return {"action": argparse.BooleanOptionalAction}
         case PositiveInteger(others=()):
             return {"type": int, "metavar": "N"}
         case PositiveInteger():

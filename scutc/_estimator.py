@@ -17,6 +17,7 @@ from ._validation import (
     PositiveInteger,
     PositiveNumber,
     SubsetOf,
+    TrueOrFalse,
     Weights,
     check_mapping,
     check_n_clusters,
@@ -29,6 +30,7 @@ from ._validation import (
 from .core import pipeline
 from .core.affinities import AFFINITIES, COSINES, ORDERS
 from .core.blocks import check_finite, check_readable, is_out_of_memory
+from .core.genes import MIN_CELLS, MIN_GENES, MIN_KEPT
 from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
 from .core.metric import METRICS, usable_metric
 from .core.n_clusters import MAX_CLUSTERS
@@ -64,6 +66,15 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         The numbers of clusters that were tried where it was estimated; else ``None``.
     n_clusters_scores_
         Their scores; else ``None``.
+    informative_genes_
+        For each gene whether it shares structure with others; ``None`` where genes were not screened.
+    kept_genes_
+        For each gene whether cells were clustered by it; ``None`` where genes were not screened.
+    gene_scores_
+        The part of each gene's variance that the structure of other genes explains; ``None`` where genes were not
+        screened.
+    score_of_noise_
+        The score to be expected of a gene without structure; ``None`` where genes were not screened.
     spectrum_
         Eigenvalues of the fused operator, at most 1, largest first. For ``"ascent"`` and ``"admm"`` what each column
         adds to the objective.
@@ -120,6 +131,13 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         + "; ".join(f'``"{name}"`` {each.words}' for name, each in METRICS.items())
         + ".",
         default="correlation",
+    )
+    screen_genes: bool = parameter(
+        TrueOrFalse(),
+        "Leave genes out that only add noise. A gene is informative if the structure that cells show in other genes "
+        f"explains more of its variance than chance would; the best {MIN_KEPT} stay in any case, and all where none is "
+        f"informative, or there are fewer than {MIN_GENES} genes or {MIN_CELLS} cells.",
+        default=True,
     )
     n_neighbors: int = parameter(
         PositiveInteger(),
@@ -250,7 +268,11 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.n_clusters_ = model.n_clusters
         self.n_clusters_candidates_ = None if model.estimate is None else model.estimate.candidates
         self.n_clusters_scores_ = None if model.estimate is None else model.estimate.scores
-        self.landmarks_ = model.embedded.landmarks
+        self.landmarks_, screen = model.embedded.landmarks, model.embedded.screen
+        self.informative_genes_ = None if screen is None else screen.informative
+        self.kept_genes_ = None if screen is None else screen.kept
+        self.gene_scores_ = None if screen is None else screen.scores
+        self.score_of_noise_ = None if screen is None else screen.score_of_noise
         self.spectrum_, self.order_spectra_ = model.solution.spectrum, model.solution.order_spectra
         iterations = model.solution.iterations
         self.objective_history_, self.n_iter_ = iterations.objective, iterations.n_iter

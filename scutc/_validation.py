@@ -38,6 +38,17 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class TrueOrFalse:
+    """A truth value."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        if not isinstance(value, bool | np.bool_):
+            msg = f"{name}={value!r} is neither True nor False."
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
 class PositiveInteger:
     """A whole number above 0, or one of the other values that are allowed."""
 

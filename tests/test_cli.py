@@ -43,7 +43,21 @@ def test_run_passes_options_on(source, tmp_path):
     solver = (
         "--solver ascent --solver-params max_iter=400,tol=0.001 --weights 3=0.5 --affinity decomposable --cosine signed"
     )
-    assert main(["run", str(source), "-o", str(target), *options.split(), *more.split(), *solver.split()]) == 0
+    assert (
+        main(
+            [
+                "run",
+                str(source),
+                "-o",
+                str(target),
+                *options.split(),
+                *more.split(),
+                *solver.split(),
+                "--no-screen-genes",
+            ]
+        )
+        == 0
+    )
     result = anndata.read_h5ad(target)
     assert result.obs["mine_4"].nunique() == 4
     params = result.uns["mine"]["params"]
@@ -52,6 +66,7 @@ def test_run_passes_options_on(source, tmp_path):
     assert params == {
         "layer": "double",
         "metric": "euclidean",
+        "screen_genes": False,
         "n_neighbors": 5,
         "n_landmarks": 30,
         "n_anchors": "auto",

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .affinities.neighborhoods import scatter_rows
 from .blocks import check_finite, map_blocks, stack
+from .metric import UndefinedCellsError
 from .parallel import Progress, no_progress, one_blas_thread
 from .subspace import Subspace
 
@@ -39,6 +40,8 @@ class Rule:
     subspace: Subspace
     landmarks: NDArray[np.float64]
     n_neighbors: int
+    genes: NDArray[np.intp] | None = None
+    """Positions of the genes that it looks at, if not all."""
 
     @classmethod
     @one_blas_thread
@@ -49,22 +52,42 @@ class Rule:
         n_neighbors: int,
         n_jobs: int | None = None,
         numbers: NDArray[np.intp] | None = None,
+        genes: NDArray[np.intp] | None = None,
     ) -> Rule:
-        """The rule for the rows of a dense or CSR matrix; ``numbers`` are their numbers in the data, for errors."""
+        """The rule for the rows of a dense or CSR matrix; ``numbers`` are their numbers in the data, for errors.
+
+        ``genes`` are the positions of their genes among those of the cells that it is for, if these have more.
+        """
         subspace = Subspace.of(landmarks, metric, n_jobs, numbers)
-        return cls(subspace, subspace.coordinates(landmarks, numbers), n_neighbors)
+        return cls(subspace, subspace.coordinates(landmarks, numbers), n_neighbors, genes)
 
     def __call__(self, cells: Any, first: int) -> sparse.csr_array:
         """Cells × landmarks, for a block of rows, the first of which has this number in the data."""
         numbers = np.arange(first, first + cells.shape[0])
         check_finite(cells, numbers)
-        coordinates = self.subspace.coordinates(cells, numbers)
+        coordinates = self._coordinates(cells, numbers)
         coordinates *= _shrinkage(coordinates, self.landmarks)
         n_nearest = min(self.n_neighbors + 1, len(self.landmarks))
         search = NearestNeighbors(n_neighbors=n_nearest, algorithm="brute").fit(self.landmarks)
         distances, nearest = search.kneighbors(coordinates)
         weights = _weights(distances**2)
         return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self.landmarks))
+
+    def _coordinates(self, cells: Any, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        if self.genes is None:
+            return self.subspace.coordinates(cells, numbers)
+        part = cells[:, self.genes]
+        try:
+            return self.subspace.coordinates(part, numbers)
+        except UndefinedCellsError as error:
+            mute = error.positions
+            self.subspace.metric.standardize(cells[mute], numbers[mute])  # raises if all genes say nothing of a cell
+        # Only these genes do: then it lies in the middle.
+        coordinates = np.zeros((cells.shape[0], self.landmarks.shape[1]))
+        speaking = np.setdiff1d(np.arange(cells.shape[0]), mute)
+        if len(speaking):
+            coordinates[speaking] = self.subspace.coordinates(part[speaking], numbers[speaking])
+        return coordinates
 
     @one_blas_thread
     def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:

@@ -82,6 +82,14 @@ class StandardRows:
         return sums
 
 
+class UndefinedCellsError(ValueError):
+    """Some cells have no distance to others under a metric; ``positions`` are theirs in the rows that were given."""
+
+    def __init__(self, message: str, positions: NDArray[np.intp]) -> None:
+        super().__init__(message)
+        self.positions = positions
+
+
 class Metric(ABC):
     """A distance between cells. What it has to know of the data it learns from some cells, by :meth:`of`."""
 
@@ -197,7 +205,7 @@ def _check_varying(
             f"for example), the first of them is cell {first} (counted from 0): their correlation with other cells is "
             "undefined. Filter them or use metric='euclidean'."
         )
-        raise ValueError(msg)
+        raise UndefinedCellsError(msg, np.flatnonzero(constant))
 
 
 def _rescaled_rows(cells: Any) -> Any:

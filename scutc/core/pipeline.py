@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from .assignment import assign, number_by_size
 from .blocks import as_rows, check_finite, in_memory, read_rows
 from .extension import Rule, Speakers, elect, vote
+from .genes import GeneScreen, screen_genes
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
 from .n_clusters import NClustersEstimate, estimate_n_clusters
@@ -29,13 +30,20 @@ class Embedded:
     """The cells that the solver embeds: all of them, or landmarks with the mean profile of the cells around each."""
 
     rows: Any
-    """Dense or CSR, a row for each."""
+    """Dense or CSR, a row for each, a column for each gene that is kept."""
+    screen: GeneScreen | None = None
+    """How genes were judged, where they were."""
     landmarks: NDArray[np.intp] | None = None
     """Their numbers in the data, if they are landmarks."""
     rule: Rule | None = None
     """How landmarks speak for all other cells."""
     weights: sparse.csr_array | None = None
     """What that gives for all cells: cells × landmarks."""
+
+    @property
+    def genes(self) -> NDArray[np.intp] | None:
+        """Positions of the genes that are kept, if not all."""
+        return None if self.screen is None or self.screen.kept.all() else np.flatnonzero(self.screen.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +99,7 @@ class Model:
     @cached_property
     def rule(self) -> Rule:
         """How the embedded cells speak for others: made when it is first needed, as it takes a while for many cells."""
-        return self.embedded.rule or make_rule(self.embedded.rows, self.settings)
+        return self.embedded.rule or make_rule(self.embedded, self.settings)
 
     def __getstate__(self) -> dict[str, Any]:
         # A model is the same whether it has been extended or not.
@@ -127,14 +135,26 @@ def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
     if n_landmarks is None:
         rows = as_rows(matrix) if in_memory(matrix) else read_rows(matrix, np.arange(n_cells), n_jobs, progress)
         check_finite(rows)
-        return Embedded(rows)
+        return keep_genes(Embedded(rows), settings)
     settings.report(f"{n_landmarks} landmarks for {n_cells} samples")
     chosen = choose_landmarks(matrix, n_landmarks, settings.metric, settings.seed, n_jobs, progress)
+    embedded = keep_genes(Embedded(chosen.profiles, landmarks=chosen.cells), settings)
     settings.report(f"{n_cells} samples from their nearest landmarks")
-    rule = make_rule(chosen.profiles, settings)
-    return Embedded(chosen.profiles, chosen.cells, rule, rule.weights(matrix, n_jobs, progress))
+    rule = make_rule(embedded, settings)
+    return replace(embedded, rule=rule, weights=rule.weights(matrix, n_jobs, progress))
 
 
-def make_rule(rows: Any, settings: Settings) -> Rule:
+def keep_genes(embedded: Embedded, settings: Settings) -> Embedded:
+    """Leave the genes out that only add noise."""
+    if not settings.screen_genes:
+        return embedded
+    settings.report(f"structure in {embedded.rows.shape[1]} genes")
+    embedded = replace(embedded, screen=screen_genes(embedded.rows, settings))
+    return embedded if embedded.genes is None else replace(embedded, rows=embedded.rows[:, embedded.genes])
+
+
+def make_rule(embedded: Embedded, settings: Settings) -> Rule:
     """How the embedded cells speak for others."""
-    return Rule.of(rows, settings.metric, settings.n_neighbors, settings.n_jobs)
+    return Rule.of(
+        embedded.rows, settings.metric, settings.n_neighbors, settings.n_jobs, numbers=None, genes=embedded.genes
+    )

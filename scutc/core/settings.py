@@ -23,6 +23,7 @@ class Settings:
     n_clusters: int | None
     orders: tuple[int, ...]
     metric: str
+    screen_genes: bool
     n_neighbors: int
     n_landmarks: int | str | None
     n_anchors: int | str | None

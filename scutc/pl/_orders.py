@@ -94,7 +94,7 @@ def orders(
     clusters = read_labels(adata, column)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
-    matrix, _ = read_recorded_matrix(adata, params)
+    matrix, _ = read_recorded_matrix(adata, result)
     shown = read_rows(matrix, cells)
 
     colors = label_colors(adata, column, len(clusters.categories))
@@ -106,6 +106,7 @@ def orders(
             n_clusters=1 if max(dimensions) < 2 else max(dimensions) + 1,
             orders=(order,),
             n_landmarks=None,  # these are few cells already
+            screen_genes=False,  # and these genes are chosen
             solver="spectral",
             solver_params=None,
             n_jobs=settings.n_jobs,

@@ -20,7 +20,7 @@ from .._anndata import (
     write_result,
 )
 from .._validation import check_n_jobs, check_share
-from ..core.blocks import check_finite, read_rows, select_genes
+from ..core.blocks import check_finite, read_rows
 from ..core.extension import Rule, Speakers
 from ..core.sampling import draw_in_proportion
 from ._progress import progress_bar
@@ -130,8 +130,8 @@ def transfer(
         msg = f"labels={column!r} holds numbers, not labels: choose a column of categories."
         raise ValueError(msg)
     embedding, _ = read_matrix(adata_ref, use_rep=f"X_{key}")
-    reference, genes = read_recorded_matrix(adata_ref, params)
-    new, new_genes = read_recorded_matrix(adata_new, params, all_genes=True)
+    reference, genes = read_recorded_matrix(adata_ref, result)
+    new, new_genes = read_recorded_matrix(adata_new, result, all_genes=True)
     if "use_rep" in params and len(genes) != len(new_genes):
         msg = (
             f"obsm[{params['use_rep']!r}] has {len(genes)} columns in adata_ref and {len(new_genes)} in adata_new: "
@@ -149,11 +149,11 @@ def transfer(
     with _named("adata_ref"):
         rows = read_rows(reference, speaking, n_jobs)[:, genes.get_indexer(shared)]
         check_finite(rows, speaking)
-        rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking)
+        columns = new_genes.get_indexer(shared)
+        rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking, columns)
     speakers = Speakers(rule, embedding[speaking], clusters.codes[speaking], len(clusters.categories))
     with _named("adata_new"):
-        matrix = select_genes(new, new_genes.get_indexer(shared))
-        placed, shares = speakers.place(matrix, n_jobs, progress_bar("transfer"))
+        placed, shares = speakers.place(new, n_jobs, progress_bar("transfer"))
     write_result(
         adata_new,
         key_added,

@@ -7,6 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
+import pandas as pd
 
 from .._anndata import (
     check_adata,
@@ -62,6 +63,7 @@ def utc(
     mask_var: str | NDArray[np.bool_] | None = None,
     orders: Iterable[int] = UTC.orders,
     metric: str = UTC.metric,
+    screen_genes: bool = UTC.screen_genes,
     n_neighbors: int = UTC.n_neighbors,
     n_landmarks: int | str | None = UTC.n_landmarks,
     solver: str = UTC.solver,
@@ -118,14 +120,19 @@ def utc(
         ``adata.obs[f"{key_added}_{n_clusters}"]`` for each of them.
     ``adata.obsm["X_" + key_added]``
         The fused embedding, with as many columns as clusters, at least 2.
+    ``adata.var[key_added + "_informative"]``, ``adata.var[key_added + "_score"]``
+        Where genes were screened: whether a gene shares structure with others, and the part of its variance that the
+        structure of other genes explains; ``False`` and missing for genes that were not looked at.
     ``adata.uns[key_added]``
         A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
         with ``n_clusters_candidates`` and ``n_clusters_scores``); ``spectrum``, the eigenvalues of the fused operator;
-        ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between
-        its own clustering and the fused one; ``landmarks``, where there are any, the positions of these cells: spectra,
-        agreement and the estimated number are theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the
-        columns of the embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and
-        ``converged`` tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
+        ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between its
+        own clustering and the fused one; ``kept_genes`` and ``score_of_noise``, where genes were screened: which of the
+        selected ones cells were clustered by, and the score to be expected of noise; ``landmarks``, where there are
+        any, the positions of these cells: spectra, agreement and the estimated number are theirs then. For ``"ascent"``
+        and ``"admm"`` the spectra are what the columns of the embedding add to the objective, there is no agreement,
+        and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver went, and ``relative_gradient`` how
+        far from a stationary point its answer is.
 
     Examples
     --------
@@ -160,6 +167,7 @@ def utc(
         n_clusters=max(numbers, default=None),
         orders=orders,
         metric=metric,
+        screen_genes=screen_genes if use_rep is None else False,
         n_neighbors=n_neighbors,
         n_landmarks=n_landmarks,
         solver=solver,
@@ -183,12 +191,17 @@ def utc(
         obs={name: numbered_categories(labels) for name, (labels, _) in cuts.items()},
         embedding=model.embedding_,
         uns=_describe(model, [agreement for _, agreement in cuts.values()], numbers, selectors),
+        var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
     )
     added = [
         f"'X_{key_added}', the fused embedding (adata.obsm)",
         *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in cuts),
         f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
     ]
+    if model.kept_genes_ is not None and model.informative_genes_ is not None:
+        kept, informative = np.count_nonzero(model.kept_genes_), np.count_nonzero(model.informative_genes_)
+        logg.info(f"    kept {kept} of {len(model.kept_genes_)} genes, {informative} of them informative")
+        added.append(f"'{key_added}_informative' and '{key_added}_score' of each gene (adata.var)")
     if n_clusters is None:
         logg.info(f"    estimated {model.n_clusters_} clusters ({RULE})")
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
@@ -221,6 +234,15 @@ def _resolve_seed(
     return int(np.random.default_rng(rng).integers(np.iinfo(np.int32).max))
 
 
+def _genes(model: UTC, names: pd.Index, mask: NDArray[np.bool_] | None) -> pd.DataFrame | None:
+    """What goes to ``var``: how each gene was judged, if it was."""
+    if model.informative_genes_ is None:
+        return None
+    judged = {"informative": model.informative_genes_, "score": model.gene_scores_}
+    genes = pd.DataFrame(judged, index=names if mask is None else names[mask])
+    return genes[~genes.index.duplicated()]
+
+
 def _describe(
     model: UTC, agreements: list[dict[int, float]], numbers: list[int], selectors: dict[str, Any]
 ) -> dict[str, Any]:
@@ -239,6 +261,9 @@ def _describe(
     }
     if model.landmarks_ is not None:
         result["landmarks"] = model.landmarks_
+    if model.kept_genes_ is not None:
+        result["kept_genes"] = model.kept_genes_
+        result["score_of_noise"] = model.score_of_noise_
     if model.objective_history_ is not None:
         result["objective_history"] = model.objective_history_
         result["n_iter"] = model.n_iter_

@@ -1,0 +1,363 @@
+"""Which genes carry structure: judged by others only, the same for any kind of matrix, used wherever it is read."""
+
+from __future__ import annotations
+
+import anndata
+import dask.array as da
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+from scipy import sparse
+from scipy.special import betaincc
+from sklearn.metrics import adjusted_rand_score
+
+import scutc
+from conftest import make_groups, snapshot
+from scutc import UTC
+from scutc.core import genes
+from scutc.core.genes import Genes, benjamini_hochberg, screen_genes
+
+N_SIGNAL = 60
+
+
+def noisy_groups(sizes=(30, 25, 20), n_genes=3000, seed=0) -> AnnData:
+    """Groups that show in the first genes, many others of pure noise behind them."""
+    adata = make_groups(sizes, n_genes=N_SIGNAL, seed=seed)
+    rng = np.random.default_rng([seed, 1])
+    noise = np.log1p(rng.poisson(2.0, size=(adata.n_obs, n_genes - N_SIGNAL))).astype(np.float32)
+    noisy = AnnData(np.hstack([adata.X, noise]), obs=adata.obs)
+    noisy.var_names = [f"gene{i}" for i in range(n_genes)]
+    return noisy
+
+
+def judge(X, metric="correlation", seed=0, **parameters):
+    return screen_genes(X, UTC(metric=metric, random_state=seed, **parameters)._settings(X.shape[1]))
+
+
+@pytest.fixture(autouse=True)
+def _few_genes_stay(monkeypatch):
+    """So that a filter of some thousand genes leaves many out."""
+    monkeypatch.setattr(genes, "MIN_KEPT", 150)
+
+
+@pytest.mark.parametrize("metric", ["correlation", "spearman", "euclidean"])
+def test_genes_with_structure_are_informative_and_noise_is_not(metric):
+    X = noisy_groups().X
+    screen = judge(X, metric)
+    assert screen.informative[:N_SIGNAL].mean() > 0.95
+    assert screen.informative[N_SIGNAL:].mean() < 0.04
+    assert screen.kept[screen.informative].all()
+    assert 150 <= screen.kept.sum() < 250
+    assert screen.scores[:N_SIGNAL].mean() > 3 * screen.score_of_noise
+    # Noise has what is expected of it: directions of other genes explain m / (n - 1) of it.
+    assert screen.score_of_noise == pytest.approx(9 / 74)
+    assert screen.scores[N_SIGNAL:].mean() == pytest.approx(screen.score_of_noise, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_gene_is_informative_where_genes_are_permuted_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    X = np.array([rng.permutation(gene) for gene in noisy_groups(seed=seed).X.T]).T
+    screen = judge(X)
+    assert screen.informative.mean() < 0.002
+    if not screen.informative.any():
+        assert screen.kept.all()
+
+
+def test_a_gene_does_not_enter_its_own_judgement(monkeypatch):
+    """However loud a gene of noise is, its score is that of noise."""
+    X = noisy_groups().X.astype(float)
+    plain = judge(X).scores[2000]
+    X[:, 2000] *= 1000
+    assert judge(X, metric="euclidean").scores[2000] < 3 * plain + 0.2
+    asked = []
+    directions, scores = Genes.directions, Genes.scores
+
+    def record_directions(self, found_in):
+        asked.append(set(found_in.tolist()))
+        return directions(self, found_in)
+
+    def record_scores(self, judged, along):
+        assert not asked[-1] & set(judged.tolist())
+        return scores(self, judged, along)
+
+    monkeypatch.setattr(Genes, "directions", record_directions)
+    monkeypatch.setattr(Genes, "scores", record_scores)
+    judge(noisy_groups().X)
+    assert asked
+
+
+def test_scores_equal_those_of_a_regression():
+    X = np.random.default_rng(0).gamma(2.0, size=(40, 30))
+    all_genes = Genes(X, "correlation")
+    directions = all_genes.directions(np.arange(20))
+    assert directions.shape == (40, 5)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(directions.sum(axis=0), 0.0, atol=1e-10)
+    for gene in range(20, 30):
+        values = X[:, gene]
+        design = np.column_stack([np.ones(40), directions])
+        residual = values - design @ np.linalg.lstsq(design, values)[0]
+        expected = 1 - residual.var() / values.var()
+        assert all_genes.scores(np.array([gene]), directions)[0] == pytest.approx(expected)
+
+
+def test_directions_are_the_principal_ones_of_cells_that_are_standardised_in_these_genes():
+    X = np.random.default_rng(0).gamma(2.0, size=(40, 30))
+    part = X[:, :20] - X[:, :20].mean(axis=1, keepdims=True)
+    part /= np.linalg.norm(part, axis=1, keepdims=True)
+    expected = np.linalg.svd(part - part.mean(axis=0))[0][:, :5]
+    found = Genes(X, "correlation").directions(np.arange(20))
+    np.testing.assert_allclose(np.abs(np.sum(found * expected, axis=0)), 1.0, atol=1e-8)
+
+
+def test_directions_without_inner_products_are_the_same(monkeypatch):
+    X = noisy_groups((60, 50, 40), n_genes=300).X
+    for container in (np.asarray, sparse.csr_matrix):
+        with_them = Genes(container(X), "correlation").directions(np.arange(0, 300, 2))
+        with monkeypatch.context() as patched:
+            patched.setattr(genes, "MAX_CELLS_GRAM", 10)
+            patched.setattr(genes, "MAX_CELLS_DENSE", 10)
+            without = Genes(container(X), "correlation").directions(np.arange(0, 300, 2))
+        leading = np.abs(np.sum(with_them * without, axis=0))[:2]
+        np.testing.assert_allclose(leading, 1.0, atol=1e-4)
+
+
+def test_p_values_are_those_of_permutations():
+    """The chance of a score is counted over permutations of a gene's values, for a normal and for a rare gene."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 40))
+    X[:, 30] = 0.0
+    X[:3, 30] = 1.0  # a gene of three cells
+    X[np.arange(5), np.arange(5)] += 40.0  # and directions that dwell on few cells
+    all_genes = Genes(X, "euclidean")
+    directions = all_genes.directions(np.arange(20))
+    for gene in (25, 30):
+        values = X[:, gene] - X[:, gene].mean()
+        permuted = np.array([rng.permutation(values) for _ in range(4000)])
+        scores = np.sum((permuted @ directions) ** 2, axis=1) / np.sum(values**2)
+        p_values = all_genes.p_values(np.full(4000, gene), scores, directions)
+        # Of a rare gene the score takes few values: no more than the level is what is asked for.
+        assert np.mean(p_values < 0.01) <= 0.013
+        if gene == 25:
+            assert np.mean(p_values < 0.2) == pytest.approx(0.2, rel=0.2)
+    # The plain distribution of a normal gene would take the rare one for informative many times too often.
+    n_directions = all_genes.n_directions
+    naive = betaincc(n_directions / 2, (60 - 1 - n_directions) / 2, scores)
+    assert np.mean(naive < 0.01) > 0.03
+
+
+def test_false_discovery_rate_is_that_of_benjamini_and_hochberg():
+    p_values = np.array([0.9, 0.01, 0.2, 0.6, 0.24])
+    # At a rate of one half: 0.01 <= 0.1, 0.2 <= 0.2, 0.24 <= 0.3, but 0.6 > 0.4 and 0.9 > 0.5.
+    np.testing.assert_array_equal(benjamini_hochberg(p_values), [False, True, True, False, True])
+    assert not benjamini_hochberg(np.array([0.8, 0.9])).any()
+
+
+@pytest.mark.parametrize(("n_cells", "n_genes"), [(15, 500), (60, 199)])
+def test_too_few_cells_or_genes_are_not_screened(n_cells, n_genes):
+    X = np.random.default_rng(0).random((n_cells, n_genes))
+    assert judge(X) is None
+    model = UTC(2).fit(X)
+    assert model.kept_genes_ is None
+    assert model.gene_scores_ is None
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_cells_that_say_nothing_in_the_kept_genes_get_one_in_which_they_do(container):
+    X = noisy_groups().X
+    X[3, :] = 0.0
+    X[3, 2500] = 1.0
+    screen = judge(container(X))
+    assert screen.kept[2500]
+    assert len(np.unique(UTC(3).fit(container(X)).labels_)) == 3
+
+
+def test_constant_genes_are_never_informative():
+    X = noisy_groups().X
+    X[:, 5] = 2.0
+    screen = judge(X)
+    assert screen.scores[5] == 0.0
+    assert not screen.informative[5]
+
+
+# What it does to a clustering
+
+
+def test_groups_that_noise_hides_are_found():
+    adata = scutc.datasets.syndata2(20_000)
+    with_screen, without = (
+        adjusted_rand_score(adata.obs["label"], UTC(3, screen_genes=screen).fit_predict(adata.X))
+        for screen in (True, False)
+    )
+    assert with_screen == 1.0
+    assert without < 0.9
+
+
+def test_the_result_is_that_of_the_kept_genes():
+    adata = noisy_groups()
+    model = UTC(3).fit(adata.X)
+    alone = UTC(3, screen_genes=False).fit(adata.X[:, model.kept_genes_])
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.embedding_, alone.embedding_)
+    np.testing.assert_array_equal(model.predict(adata.X), model.labels_)
+    np.testing.assert_allclose(model.transform(adata.X[:9]), model.embedding_[:9], atol=1e-9)
+    assert alone.informative_genes_ is None
+
+
+PLACES = {
+    "csr": lambda X, path: sparse.csr_matrix(X),
+    "csc": lambda X, path: sparse.csc_matrix(X),
+    "backed": lambda X, path: X,
+    "backed csr": lambda X, path: sparse.csr_matrix(X),
+    "dask": lambda X, path: da.from_array(X, chunks=(20, -1)),
+    "dask csr": lambda X, path: da.from_array(X, chunks=(20, -1)).map_blocks(sparse.csr_matrix),
+}
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 40])
+@pytest.mark.parametrize("place", PLACES)
+def test_the_same_genes_are_kept_wherever_the_matrix_lies(place, n_landmarks, tmp_path):
+    dense = noisy_groups()
+    scutc.tl.utc(dense, 3, n_landmarks=n_landmarks)
+    adata = AnnData(PLACES[place](dense.X, tmp_path), var=pd.DataFrame(index=dense.var_names))
+    if place.startswith("backed"):
+        adata.write_h5ad(tmp_path / "a.h5ad")
+        adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    scutc.tl.utc(adata, 3, n_landmarks=n_landmarks)
+    np.testing.assert_array_equal(adata.uns["utc"]["kept_genes"], dense.uns["utc"]["kept_genes"])
+    np.testing.assert_array_equal(adata.var["utc_informative"], dense.var["utc_informative"])
+    np.testing.assert_allclose(adata.var["utc_score"], dense.var["utc_score"], atol=1e-6)
+    np.testing.assert_array_equal(adata.obs["utc"], dense.obs["utc"])
+    np.testing.assert_allclose(adata.obsm["X_utc"], dense.obsm["X_utc"], atol=1e-6)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_any_number_of_threads_and_every_run_give_the_same_bits(n_jobs):
+    X = noisy_groups().X
+    one, other = UTC(3, n_jobs=1).fit(X), UTC(3, n_jobs=n_jobs).fit(X)
+    np.testing.assert_array_equal(one.gene_scores_, other.gene_scores_)
+    np.testing.assert_array_equal(one.kept_genes_, other.kept_genes_)
+
+
+def test_a_late_cell_that_says_nothing_in_the_kept_genes_is_placed_in_the_middle_and_an_empty_one_named():
+    adata = noisy_groups((60, 50, 40))
+    model = UTC(3, n_landmarks=40).fit(adata.X)
+    new = adata.X[:3].copy()
+    new[1, model.kept_genes_] = 0.0
+    assert np.isfinite(model.transform(new)).all()
+    np.testing.assert_array_equal(model.predict(new)[[0, 2]], model.predict(adata.X[[0, 2]]))
+    new[1] = 0.0
+    with pytest.raises(ValueError, match=r"1 of 1 cells have the same value .* cell 1 "):
+        model.transform(new)
+
+
+# What is written
+
+
+def test_genes_are_written_beside_the_mask_and_follow_the_key():
+    adata = noisy_groups()
+    mask = np.arange(adata.n_vars) % 2 == 0
+    scutc.tl.utc(adata, 3, mask_var=mask, key_added="mine")
+    assert adata.var["mine_informative"].dtype == bool
+    assert adata.var["mine_score"].isna().tolist() == (~mask).tolist()
+    assert not adata.var["mine_informative"][~mask].any()
+    alone = UTC(3).fit(adata.X[:, mask])
+    np.testing.assert_array_equal(adata.var["mine_score"][mask], alone.gene_scores_)
+    np.testing.assert_array_equal(adata.uns["mine"]["kept_genes"], alone.kept_genes_)
+    assert "utc_score" not in adata.var
+
+
+def test_genes_of_raw_are_written_by_name(tmp_path):
+    whole = noisy_groups()
+    adata = whole[:, ::-1][:, :1500].copy()
+    adata.raw = whole
+    scutc.tl.utc(adata, 3, use_raw=True)
+    scutc.tl.utc(whole, 3)
+    pd.testing.assert_series_equal(adata.var["utc_score"], whole.var["utc_score"][adata.var_names])
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    read = anndata.read_h5ad(tmp_path / "a.h5ad")
+    pd.testing.assert_frame_equal(read.var, adata.var)
+
+
+@pytest.mark.parametrize("without", [{"screen_genes": False}, {"use_rep": "rep"}])
+def test_nothing_is_screened_without_genes_or_if_not_wanted_and_earlier_columns_go(without):
+    adata = noisy_groups()
+    adata.obsm["rep"] = adata.X[:, :500]
+    scutc.tl.utc(adata, 3)
+    assert "utc_score" in adata.var
+    scutc.tl.utc(adata, 3, **without)
+    assert not {"utc_score", "utc_informative"} & set(adata.var)
+    assert "kept_genes" not in adata.uns["utc"]
+    assert not adata.uns["utc"]["params"]["screen_genes"]
+
+
+def test_kept_genes_are_logged_in_one_line(monkeypatch):
+    lines = []
+    monkeypatch.setattr("scanpy.logging.info", lambda message, **_: lines.append(message))
+    adata = noisy_groups()
+    scutc.tl.utc(adata, 3)
+    kept, informative = adata.uns["utc"]["kept_genes"].sum(), adata.var["utc_informative"].sum()
+    assert f"    kept {kept} of 3000 genes, {informative} of them informative" in lines
+
+
+def test_new_cells_are_placed_by_the_kept_genes_of_the_reference():
+    adata = noisy_groups((60, 50, 40))
+    reference, new = adata[::2].copy(), adata[1::2].copy()
+    scutc.tl.utc(reference, 3)
+    kept = reference.uns["utc"]["kept_genes"]
+    expected = new.copy()
+    scutc.tl.transfer(expected, reference)
+    assert expected.uns["utc"]["n_shared_genes"] == kept.sum()
+    new.X[:, ~kept] = 100 * np.random.default_rng(0).random((new.n_obs, (~kept).sum()))
+    scutc.tl.transfer(new, reference)
+    np.testing.assert_array_equal(new.obs["utc"], expected.obs["utc"])
+    np.testing.assert_allclose(new.obsm["X_utc"], expected.obsm["X_utc"])
+
+
+def test_plots_compute_again_by_the_kept_genes():
+    adata = noisy_groups()
+    scutc.tl.utc(adata, 3)
+    chosen = adata[:, adata.uns["utc"]["kept_genes"]].copy()
+    scutc.tl.utc(chosen, 3, screen_genes=False)
+    for plot in (scutc.pl.orders, scutc.pl.affinity):
+        for one, other in zip(plot(adata, show=False), plot(chosen, show=False), strict=True):
+            shown = [
+                ax.collections[0].get_offsets() if ax.collections else ax.images[0].get_array() for ax in (one, other)
+            ]
+            np.testing.assert_allclose(*shown, atol=1e-9)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_a_bad_value_is_named_and_adata_untouched(value):
+    adata = noisy_groups()
+    before = snapshot(adata)
+    with pytest.raises(ValueError, match=f"screen_genes={value!r} is neither True nor False"):
+        scutc.tl.utc(adata, 3, screen_genes=value)
+    assert snapshot(adata) == before
+
+
+# Its picture
+
+
+def test_the_picture_names_the_best_genes_and_shows_all_scores():
+    adata = noisy_groups()
+    scutc.tl.utc(adata, 3)
+    ax = scutc.pl.genes(adata, n_names=7, show=False)
+    scores = adata.var["utc_score"].sort_values(ascending=False)
+    assert [text.get_text() for text in ax.texts] == scores.index[:7].tolist()
+    others, informative = (np.asarray(dots.get_offsets())[:, 1] for dots in ax.collections)
+    np.testing.assert_allclose(np.sort(np.concatenate([others, informative]))[::-1], scores)
+    assert len(informative) == adata.var["utc_informative"].sum()
+    assert set(ax.lines[0].get_ydata()) == {adata.uns["utc"]["score_of_noise"]}
+    plt.close("all")
+
+
+def test_there_is_no_picture_where_genes_were_not_screened():
+    adata = noisy_groups()
+    scutc.tl.utc(adata, 3, screen_genes=False)
+    with pytest.raises(ValueError, match="key='utc' has no scores of genes"):
+        scutc.pl.genes(adata)
