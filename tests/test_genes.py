@@ -20,9 +20,10 @@ from scutc.core import genes
 from scutc.core.genes import Genes, benjamini_hochberg, screen_genes
 
 N_SIGNAL = 60
+NOISE_AND_ALL = slice(N_SIGNAL, None), slice(None)
 
 
-def noisy_groups(sizes=(30, 25, 20), n_genes=3000, seed=0) -> AnnData:
+def noisy_groups(sizes=(30, 25, 20), n_genes=1200, seed=0) -> AnnData:
     """Groups that show in the first genes, many others of pure noise behind them."""
     adata = make_groups(sizes, n_genes=N_SIGNAL, seed=seed)
     rng = np.random.default_rng([seed, 1])
@@ -47,13 +48,19 @@ def test_genes_with_structure_are_informative_and_noise_is_not(metric):
     X = noisy_groups().X
     screen = judge(X, metric)
     assert screen.informative[:N_SIGNAL].mean() > 0.95
-    assert screen.informative[N_SIGNAL:].mean() < 0.04
+    assert screen.informative[N_SIGNAL:].mean() < 0.1
     assert screen.kept[screen.informative].all()
-    assert 150 <= screen.kept.sum() < 250
+    assert 150 <= screen.kept.sum() < 200
     assert screen.scores[:N_SIGNAL].mean() > 3 * screen.score_of_noise
     # Noise has what is expected of it: directions of other genes explain m / (n - 1) of it.
     assert screen.score_of_noise == pytest.approx(9 / 74)
     assert screen.scores[N_SIGNAL:].mean() == pytest.approx(screen.score_of_noise, rel=0.05)
+
+
+def test_half_of_the_informative_genes_may_be_noise_but_not_more():
+    screens = [judge(noisy_groups(seed=seed).X, seed=seed) for seed in range(4)]
+    noise, all_of_them = (sum(screen.informative[part].sum() for screen in screens) for part in NOISE_AND_ALL)
+    assert noise / all_of_them == pytest.approx(genes.FALSE_DISCOVERY_RATE, abs=0.1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -61,7 +68,8 @@ def test_no_gene_is_informative_where_genes_are_permuted_one_by_one(seed):
     rng = np.random.default_rng(seed)
     X = np.array([rng.permutation(gene) for gene in noisy_groups(seed=seed).X.T]).T
     screen = judge(X)
-    assert screen.informative.mean() < 0.002
+    # A few may be by chance: at a rate of one half they are in up to half of such data.
+    assert screen.informative.mean() < 0.01
     if not screen.informative.any():
         assert screen.kept.all()
 
@@ -69,9 +77,9 @@ def test_no_gene_is_informative_where_genes_are_permuted_one_by_one(seed):
 def test_a_gene_does_not_enter_its_own_judgement(monkeypatch):
     """However loud a gene of noise is, its score is that of noise."""
     X = noisy_groups().X.astype(float)
-    plain = judge(X).scores[2000]
-    X[:, 2000] *= 1000
-    assert judge(X, metric="euclidean").scores[2000] < 3 * plain + 0.2
+    plain = judge(X).scores[900]
+    X[:, 900] *= 1000
+    assert judge(X, metric="euclidean").scores[900] < 3 * plain + 0.2
     asked = []
     directions, scores = Genes.directions, Genes.scores
 
@@ -169,9 +177,9 @@ def test_too_few_cells_or_genes_are_not_screened(n_cells, n_genes):
 def test_cells_that_say_nothing_in_the_kept_genes_get_one_in_which_they_do(container):
     X = noisy_groups().X
     X[3, :] = 0.0
-    X[3, 2500] = 1.0
+    X[3, 1100] = 1.0
     screen = judge(container(X))
-    assert screen.kept[2500]
+    assert screen.kept[1100]
     assert len(np.unique(UTC(3).fit(container(X)).labels_)) == 3
 
 
@@ -272,7 +280,7 @@ def test_genes_are_written_beside_the_mask_and_follow_the_key():
 
 def test_genes_of_raw_are_written_by_name(tmp_path):
     whole = noisy_groups()
-    adata = whole[:, ::-1][:, :1500].copy()
+    adata = whole[:, ::-1][:, :600].copy()
     adata.raw = whole
     scutc.tl.utc(adata, 3, use_raw=True)
     scutc.tl.utc(whole, 3)
@@ -300,7 +308,7 @@ def test_kept_genes_are_logged_in_one_line(monkeypatch):
     adata = noisy_groups()
     scutc.tl.utc(adata, 3)
     kept, informative = adata.uns["utc"]["kept_genes"].sum(), adata.var["utc_informative"].sum()
-    assert f"    kept {kept} of 3000 genes, {informative} of them informative" in lines
+    assert f"    kept {kept} of 1200 genes, {informative} of them informative" in lines
 
 
 def test_new_cells_are_placed_by_the_kept_genes_of_the_reference():
