@@ -71,6 +71,19 @@ print(json.dumps({{"seconds": time.perf_counter() - start, "GB": memory()}}))
 """
 
 
+SCREENING = """
+import scutc
+adata = simulate({n_cells})
+scutc.tl.utc(simulate(100), n_clusters=8)
+seconds = {{}}
+for screen in (False, True):
+    start = time.process_time()
+    scutc.tl.utc(adata, n_clusters=8, screen_genes=screen, n_jobs=1)
+    seconds[str(screen)] = time.process_time() - start
+print(json.dumps(seconds))
+"""
+
+
 def measure(code: str) -> list[dict[str, float]]:
     runs = []
     for _ in range(REPEATS):
@@ -98,6 +111,13 @@ def main() -> None:
         utc = min(measure(UTC.format(n_jobs=n_jobs)), key=lambda run: run["seconds"])
         print(f"  tl.utc, n_jobs={n_jobs}: {utc['seconds']:.2f} s, peak {utc['GB']:.2f} GB (wanted: below 1.5)")
         print(f"  ratio {utc['seconds'] / scanpy['seconds']:.1f} (wanted: at most 10)")
+
+    print("\nscreening of 2000 genes, seconds of one processor")
+    for n_cells in (300, 3000):
+        runs = measure(SCREENING.format(n_cells=n_cells))
+        without, screened = (min(run[name] for run in runs) for name in ("False", "True"))
+        print(f"  {n_cells} cells: without {without:.2f} s, with {screened:.2f} s")
+        print(f"  ratio {screened / without:.2f} (wanted: at most 2)")
 
 
 if __name__ == "__main__":

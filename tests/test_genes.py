@@ -121,16 +121,15 @@ def test_directions_are_the_principal_ones_of_cells_that_are_standardised_in_the
     np.testing.assert_allclose(np.abs(np.sum(found * expected, axis=0)), 1.0, atol=1e-8)
 
 
-def test_directions_without_inner_products_are_the_same(monkeypatch):
-    X = noisy_groups((60, 50, 40), n_genes=300).X
-    for container in (np.asarray, sparse.csr_matrix):
-        with_them = Genes(container(X), "correlation").directions(np.arange(0, 300, 2))
-        with monkeypatch.context() as patched:
-            patched.setattr(genes, "MAX_CELLS_GRAM", 10)
-            patched.setattr(genes, "MAX_CELLS_DENSE", 10)
-            without = Genes(container(X), "correlation").directions(np.arange(0, 300, 2))
-        leading = np.abs(np.sum(with_them * without, axis=0))[:2]
-        np.testing.assert_allclose(leading, 1.0, atol=1e-4)
+def test_many_cells_are_judged_by_some_that_are_evenly_spread(monkeypatch):
+    X = noisy_groups((60, 50, 40)).X
+    whole = judge(X)
+    monkeypatch.setattr(genes, "MAX_CELLS", 50)
+    some = judge(X)
+    assert some.score_of_noise == pytest.approx(6 / 49)
+    np.testing.assert_array_equal(some.scores, judge(X[np.linspace(0, 149, 50).astype(int)]).scores)
+    assert some.informative[:N_SIGNAL].mean() > 0.9
+    assert whole.score_of_noise == pytest.approx(10 / 149)
 
 
 def test_p_values_are_those_of_permutations():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scutc.core.sampling import draw_in_proportion, draw_in_turn, turns
+from scutc.core.sampling import draw_in_proportion, draw_in_turn, evenly_spread, turns
 
 
 def rng() -> np.random.Generator:
@@ -38,3 +38,8 @@ def test_the_generator_decides_which(draw):
     groups = np.repeat([0, 1], 50)
     first, again, other = (draw(groups, 20, np.random.default_rng(seed)).tolist() for seed in (0, 0, 1))
     assert first == again != other
+
+
+def test_items_are_spread_evenly_from_first_to_last():
+    np.testing.assert_array_equal(evenly_spread(9, 3), [0, 4, 8])
+    np.testing.assert_array_equal(evenly_spread(3, 9), [0, 1, 2])

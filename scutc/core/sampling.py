@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def evenly_spread(n_items: int, n_wanted: int) -> NDArray[np.intp]:
+    """Positions, ascending, of so many items at equal distances; of all if they are not more."""
+    return np.linspace(0, n_items - 1, min(n_items, n_wanted)).astype(np.intp)
+
+
 def turns(groups: NDArray[np.intp]) -> NDArray[np.intp]:
     """For each item how many of its group stand before it."""
     by_group = np.argsort(groups, kind="stable")

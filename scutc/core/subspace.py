@@ -10,6 +10,7 @@ import numpy as np
 from .eigen import fix_signs, leading_eigenpairs
 from .geometry import Geometry
 from .metric import METRICS, Metric
+from .sampling import evenly_spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Subspace:
         """
         n_cells = cells.shape[0]
         if n_cells > MAX_CELLS:
-            some = np.linspace(0, n_cells - 1, MAX_CELLS).astype(np.intp)
+            some = evenly_spread(n_cells, MAX_CELLS)
             cells, numbers = cells[some], some if numbers is None else numbers[some]
         learned = METRICS[metric].of(cells)
         rows = learned.standardize(cells, numbers)
