@@ -5,6 +5,7 @@
 ``blocks``          a matrix wherever it lies, read in blocks of rows
 ``metric``          what a distance between two cells is
 ``landmarks``       cells that stand for many, in the ``subspace`` of what cells have in common
+``genes``           which genes carry structure, and which only add noise
 ``geometry``        inner products and distances of the cells that are embedded
 ``affinities``      how 2, 3 or 4 cells lie to each other: what each order says about pairs, or its ``tensors``
 ``fusion``          the orders brought to one scale and added
