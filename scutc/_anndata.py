@@ -233,18 +233,19 @@ def write_result(
     key: str,
     *,
     obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
-    embedding: NDArray[np.float64],
+    obsm: Mapping[str, NDArray[Any]],
     uns: dict[str, Any],
     var: pd.DataFrame | None = None,
 ) -> None:
-    """Write columns of ``obs`` and ``var``, ``obsm["X_" + key]`` and ``uns[key]``, and drop what no longer fits.
+    """Write columns of ``obs`` and ``var``, arrays of ``obsm`` and ``uns[key]``, and drop what no longer fits.
 
     ``var`` are the genes' columns, named without the key; genes that it does not have get what is missing.
     """
     with warnings.catch_warnings():
         # Writing to a view makes it an object of its own: what is wanted here.
         warnings.simplefilter("ignore", ImplicitModificationWarning)
-        adata.obsm[f"X_{key}"] = embedding
+        for name, array in obsm.items():
+            adata.obsm[name] = array
         adata.uns[key] = uns
         for name, missing in GENE_COLUMNS.items():
             if var is not None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._parameters import check_parameters, estimator, parameter
 from ._validation import (
+    Count,
     FunctionOrNone,
     NumberOfLandmarks,
     OneOf,
@@ -35,6 +36,7 @@ from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landma
 from .core.metric import METRICS, usable_metric
 from .core.n_clusters import MAX_CLUSTERS
 from .core.parallel import no_progress
+from .core.replicates import SPLITS_IF_GIVEN, SPLITS_TO_ESTIMATE
 from .core.settings import Settings, no_report
 from .core.solvers import SOLVERS, solver_defaults
 
@@ -66,6 +68,17 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         The numbers of clusters that were tried where it was estimated; else ``None``.
     n_clusters_scores_
         Their scores; else ``None``.
+    n_clusters_spread_
+        Standard deviation of each score over the halves of the genes; else ``None``.
+    n_clusters_reproduced_
+        For each of them the part of the labels' information that comes back in halves of the genes; else ``None``.
+    confidence_
+        How sure each cell's label is, from 0 to 1.
+    stability_
+        How well each cluster is found again in halves of the genes, from 0 to 1; without these, in single orders.
+    votes_
+        Cells × views: the clusters that each subset of the orders finds, and each half of the genes; −1 for cells that
+        were not looked at.
     informative_genes_
         For each gene whether it shares structure with others; ``None`` where genes were not screened.
     kept_genes_
@@ -114,8 +127,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
 
     n_clusters: int | None = parameter(
         PositiveInteger((None,)),
-        "Number of clusters. ``None`` estimates it, whatever the solver, from the spectral one: the number from 2 to "
-        f"{MAX_CLUSTERS} at which the clusters are best separated and the single orders agree best on them.",
+        "Number of clusters. ``None`` estimates it, whatever the solver, from the spectral one: the number up to "
+        f"{MAX_CLUSTERS} whose clusters come back best in halves of the genes and are best separated.",
         default=None,
         kw_only=False,
     )
@@ -138,6 +151,13 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         f"explains more of its variance than chance would; the best {MIN_KEPT} stay in any case, and all where none is "
         f"informative, or there are fewer than {MIN_GENES} genes or {MIN_CELLS} cells.",
         default=True,
+    )
+    n_splits: int | str = parameter(
+        Count(("auto",)),
+        "Number of times that the genes are halved, to see what comes back. That tells how many clusters there are and "
+        f'how stable each is. ``"auto"`` is {SPLITS_TO_ESTIMATE} where their number is estimated and {SPLITS_IF_GIVEN} '
+        f"where it is given; with 0, or fewer than {MIN_GENES} genes or {MIN_CELLS} cells, the single orders tell.",
+        default="auto",
     )
     n_neighbors: int = parameter(
         PositiveInteger(),
@@ -264,10 +284,13 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         clustering = model.cut(model.n_clusters)
         self._model, self._clustering = model, clustering
         self.labels_, self.agreement_ = clustering.labels, clustering.agreement
+        self.confidence_, self.stability_, self.votes_ = clustering.confidence, clustering.stability, clustering.votes
         self.embedding_ = model.embedding
         self.n_clusters_ = model.n_clusters
         self.n_clusters_candidates_ = None if model.estimate is None else model.estimate.candidates
         self.n_clusters_scores_ = None if model.estimate is None else model.estimate.scores
+        self.n_clusters_spread_ = None if model.estimate is None else model.estimate.spread
+        self.n_clusters_reproduced_ = None if model.estimate is None else model.estimate.reproduced
         self.landmarks_, screen = model.embedded.landmarks, model.embedded.screen
         self.informative_genes_ = None if screen is None else screen.informative
         self.kept_genes_ = None if screen is None else screen.kept
@@ -304,8 +327,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         """
         return self.fit(X).embedding_
 
-    def cut(self, n_clusters: int) -> tuple[NDArray[np.intp], dict[int, float]]:
-        """Labels for another number of clusters, and each order's agreement with them, from the same decomposition.
+    def cut(self, n_clusters: int) -> pipeline.Clustering:
+        """Labels for another number of clusters, and what is known of them, from the same decomposition.
 
         With ``"ascent"`` and ``"admm"`` these are clusters in the columns that were found for the fitted number;
         fitting for the other number would find other columns.
@@ -318,7 +341,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
 
         Returns
         -------
-        The labels, and a dictionary from orders to the adjusted Rand index.
+        What is known of these clusters: ``labels``, ``agreement``, ``confidence``, ``stability`` and ``votes``, each as
+        the attribute of this name and ``_`` for the fitted number.
 
         Examples
         --------
@@ -326,15 +350,16 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         >>> from sklearn.datasets import make_blobs
         >>> from scutc import UTC
         >>> X, _ = make_blobs(n_samples=60, n_features=500, centers=3, random_state=0)
-        >>> labels, agreement = UTC(n_clusters=2).fit(X).cut(3)
-        >>> np.bincount(labels)
+        >>> clusters = UTC(n_clusters=2).fit(X).cut(3)
+        >>> np.bincount(clusters.labels)
         array([20, 20, 20])
+        >>> clusters.stability
+        array([1., 1., 1.])
         """
         check_is_fitted(self)
         check_n_clusters(n_clusters, len(self.labels_), None if self.landmarks_ is None else len(self.landmarks_))
         (self.verbose or no_report)(f"{n_clusters} clusters")
-        clustering = self._model.cut(n_clusters)
-        return clustering.labels, clustering.agreement
+        return self._model.cut(n_clusters)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Place new cells in the fused embedding, each at a weighted mean of the nearest fitted ones.

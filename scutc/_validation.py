@@ -65,6 +65,16 @@ class PositiveInteger:
 
 
 @dataclass(frozen=True)
+class Count(PositiveInteger):
+    """A whole number, 0 or more, or one of the other values that are allowed."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise unless it is."""
+        if not is_integer(value) or value != 0:
+            super().__call__(name, value)
+
+
+@dataclass(frozen=True)
 class NumberOfLandmarks(PositiveInteger):
     """A number of landmarks, which have neighbours among themselves."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,13 +32,32 @@ CELLS_IN_ALL_STARTS = 20_000
 TIE_BREAK = 1e-6
 
 
-def assign(solution: Solution, n_clusters: int, settings: Settings) -> tuple[NDArray[np.intp], dict[int, float]]:
-    """Exactly ``n_clusters`` clusters, numbered by size, and how well each order's own clusters agree with them."""
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Labels, and the votes that they are made of."""
+
+    labels: NDArray[np.intp]
+    """Exactly as many clusters as asked for, numbered by size."""
+    votes: dict[tuple[int, ...], NDArray[np.intp]]
+    """The clusters that are found in each embedding alone, by the orders that it knows of."""
+
+    @property
+    def single_orders(self) -> dict[int, NDArray[np.intp]]:
+        """The votes of each order by itself."""
+        return {orders[0]: vote for orders, vote in self.votes.items() if len(orders) == 1}
+
+    @property
+    def agreement(self) -> dict[int, float]:
+        """How well each order's own clusters agree with the labels."""
+        return {order: float(adjusted_rand_score(self.labels, vote)) for order, vote in self.single_orders.items()}
+
+
+def assign(solution: Solution, n_clusters: int, settings: Settings) -> Assignment:
+    """Exactly ``n_clusters`` clusters, numbered by size."""
     seed = settings.seed
     votes = {orders: partition(solution.points(orders, n_clusters), n_clusters, seed) for orders in solution.embeddings}
     labels = consensus(list(votes.values()), solution.points(solution.orders, n_clusters), n_clusters)
-    alone = {order: votes[order,] for order in solution.orders if (order,) in votes}
-    return labels, {order: float(adjusted_rand_score(labels, vote)) for order, vote in alone.items()}
+    return Assignment(labels, votes)
 
 
 def partition(points: NDArray[np.float64], n_clusters: int, seed: int, n_starts: int | None = None) -> NDArray[np.intp]:

@@ -130,9 +130,14 @@ class Speakers:
         return weights @ self.embedding, vote(weights, self.labels, self.n_labels)
 
 
-def vote(weights: sparse.csr_array, labels: NDArray[np.intp], n_labels: int) -> NDArray[np.float64]:
-    """For each cell the share of its landmarks' weights that each label has."""
-    return weights @ np.eye(n_labels)[labels]
+def vote(
+    weights: sparse.csr_array,
+    labels: NDArray[np.intp],
+    n_labels: int,
+    confidence: NDArray[np.float64] | float = 1.0,
+) -> NDArray[np.float64]:
+    """For each cell the share of its landmarks' weights that each label has, less where landmarks are less sure."""
+    return weights @ (np.eye(n_labels)[labels].T * confidence).T
 
 
 def elect(

@@ -17,7 +17,7 @@ from scipy import sparse, special
 from .eigen import leading_eigenpairs
 from .metric import METRICS
 from .parallel import row_blocks
-from .sampling import evenly_spread
+from .sampling import evenly_spread, halve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def _finders(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generato
         scores = np.zeros(len(candidates))
         for _ in range(SPLITS_PER_ROUND):
             # The kept ones are halved by themselves, so that either half has as many to find directions with.
-            halves, dropped = _halve(np.flatnonzero(kept), rng), _halve(np.flatnonzero(~kept), rng)
+            halves, dropped = halve(np.flatnonzero(kept), rng), halve(np.flatnonzero(~kept), rng)
             for half, others in zip(halves, map(np.concatenate, zip(halves[::-1], dropped, strict=True)), strict=True):
                 scores[others] += genes.scores(candidates[others], genes.directions(candidates[half]))
         scores /= SPLITS_PER_ROUND
@@ -110,12 +110,6 @@ def _finders(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generato
         if np.count_nonzero(kept) > ENOUGH * len(candidates):
             break
     return candidates[kept]
-
-
-def _halve(items: NDArray[np.intp], rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    shuffled = rng.permutation(items)
-    middle = (len(items) + 1) // 2
-    return np.sort(shuffled[:middle]), np.sort(shuffled[middle:])
 
 
 def benjamini_hochberg(p_values: NDArray[np.float64]) -> NDArray[np.bool_]:

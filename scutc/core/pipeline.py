@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .assignment import assign, number_by_size
+from .assignment import Assignment, assign, number_by_size
 from .blocks import as_rows, check_finite, in_memory, read_rows
+from .confidence import agree_beyond_chance, confidence, stability
 from .extension import Rule, Speakers, elect, vote
 from .genes import GeneScreen, screen_genes
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
 from .n_clusters import NClustersEstimate, estimate_n_clusters
 from .parallel import Progress, no_progress, one_blas_thread
+from .replicates import Replicates, replicate
 from .solvers import SOLVERS, Solution, solve_spectral
+from .warn import warn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +57,13 @@ class Clustering:
     """Cluster of each cell, numbered by decreasing size."""
     agreement: dict[int, float]
     """For each order the adjusted Rand index between its own clustering and the labels."""
+    confidence: NDArray[np.float64]
+    """How sure each cell's label is, from 0 to 1."""
+    stability: NDArray[np.float64]
+    """How well each cluster is found again in halves of the genes, or without these in single orders, from 0 to 1."""
+    votes: NDArray[np.int32]
+    """Cells × views: the clusters that each subset of the orders finds, and each half of the genes; −1 for cells that
+    were not looked at."""
     labels_of_embedded: NDArray[np.intp]
     """The same clusters, of the cells that were embedded: the landmarks, if there are any."""
 
@@ -68,6 +78,8 @@ class Model:
     n_clusters: int
     estimate: NClustersEstimate | None
     """How the number of clusters was found, where it was not given."""
+    replicates: Replicates | None = None
+    """What halves of the genes show, where there are enough of them."""
 
     @property
     def embedding(self) -> NDArray[np.float64]:
@@ -77,16 +89,34 @@ class Model:
 
     @one_blas_thread
     def cut(self, n_clusters: int) -> Clustering:
-        """So many clusters."""
-        labels, agreement = assign(self.solution, n_clusters, self.settings)
+        """So many clusters; a warning where halves of the genes agree on them no better than by chance."""
+        assignment = assign(self.solution, n_clusters, self.settings)
+        halves = self._votes_of_halves(n_clusters)
+        if halves and self.estimate is None and n_clusters > 1 and not agree_beyond_chance(halves, self.settings.seed):
+            msg = (
+                f"{n_clusters} clusters are no more reproducible than in data whose genes are permuted one by one: two "
+                "halves of the genes agree on them no better than by chance."
+            )
+            warn(msg)
+        labels = labels_of_all = assignment.labels
+        sure = confidence(self.solution, labels, n_clusters)
         landmarks, weights = self.embedded.landmarks, self.embedded.weights
-        if landmarks is None or weights is None:
-            return Clustering(labels, agreement, labels)
-        elected = elect(vote(weights, labels, n_clusters), landmarks, labels)
-        labels_of_all = number_by_size(elected)
-        renumbered = np.empty(n_clusters, dtype=np.intp)
-        renumbered[elected] = labels_of_all
-        return Clustering(labels_of_all, agreement, renumbered[labels])
+        if landmarks is not None and weights is not None:
+            elected = elect(vote(weights, labels, n_clusters), landmarks, labels)
+            labels_of_all = number_by_size(elected)
+            renumbered = np.empty(n_clusters, dtype=np.intp)
+            renumbered[elected] = labels_of_all
+            labels = renumbered[labels]
+            shares = vote(weights, labels, n_clusters, sure)
+            sure = shares[np.arange(len(shares)), labels_of_all]
+        return Clustering(
+            labels_of_all,
+            assignment.agreement,
+            sure,
+            self._stability(labels, assignment, halves),
+            self._all_votes(assignment, halves, len(labels_of_all)),
+            labels,
+        )
 
     def extend(
         self, clustering: Clustering, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
@@ -105,6 +135,30 @@ class Model:
         # A model is the same whether it has been extended or not.
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
+    def _votes_of_halves(self, n_clusters: int) -> list[NDArray[np.intp]]:
+        """The labels that each half of the genes gives to the cells of the replicates, if there are any."""
+        if self.replicates is None:
+            return []
+        return [labels[n_clusters] for labels in self.replicates.partitions([n_clusters])]
+
+    def _stability(
+        self, labels: NDArray[np.intp], assignment: Assignment, halves: list[NDArray[np.intp]]
+    ) -> NDArray[np.float64]:
+        n_clusters = int(labels.max()) + 1
+        if self.replicates is not None:
+            return stability(labels[self.replicates.cells], halves, n_clusters)
+        alone = list(assignment.single_orders.values())
+        return stability(labels, alone or list(assignment.votes.values()), n_clusters)
+
+    def _all_votes(self, assignment: Assignment, halves: list[NDArray[np.intp]], n_cells: int) -> NDArray[np.int32]:
+        """Cells × views."""
+        votes = np.full((n_cells, len(assignment.votes) + len(halves)), -1, dtype=np.int32)
+        embedded = np.arange(n_cells) if self.embedded.landmarks is None else self.embedded.landmarks
+        votes[embedded, : len(assignment.votes)] = np.column_stack(list(assignment.votes.values()))
+        if self.replicates is not None:
+            votes[embedded[self.replicates.cells], len(assignment.votes) :] = np.column_stack(halves)
+        return votes
+
     @property
     def _embedding_of_embedded(self) -> NDArray[np.float64]:
         return self.solution.embedding[:, : max(2, self.n_clusters)]
@@ -116,15 +170,16 @@ def fit(matrix: Any, settings: Settings) -> Model:
     embedded = choose_embedded(matrix, settings)
     settings.report(f"distances between {embedded.rows.shape[0]} samples")
     geometry = Geometry.of(embedded.rows, settings.metric, settings.n_jobs)
+    replicates = replicate(embedded.rows, settings)
     n_clusters, estimate, solution = settings.n_clusters, None, None
     solve = SOLVERS[settings.solver]
     if n_clusters is None:  # estimated from the spectral solution, whatever the solver
         solution = solve_spectral(geometry, settings, 1)
-        estimate = estimate_n_clusters(solution, settings)
+        estimate = estimate_n_clusters(solution, replicates, settings)
         n_clusters = estimate.n_clusters
     if solution is None or solve is not solve_spectral:
         solution = solve(geometry, settings, n_clusters, **settings.solver_params)
-    return Model(settings.without_company(), embedded, solution, n_clusters, estimate)
+    return Model(settings.without_company(), embedded, solution, n_clusters, estimate, replicates)
 
 
 def choose_embedded(matrix: Any, settings: Settings) -> Embedded:

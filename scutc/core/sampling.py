@@ -1,4 +1,4 @@
-"""Drawing cells from groups: each group in its turn, or all in proportion but none left out."""
+"""Drawing: evenly, in halves, and from groups, each in its turn or all in proportion but none left out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 def evenly_spread(n_items: int, n_wanted: int) -> NDArray[np.intp]:
     """Positions, ascending, of so many items at equal distances; of all if they are not more."""
     return np.linspace(0, n_items - 1, min(n_items, n_wanted)).astype(np.intp)
+
+
+def halve(items: NDArray[np.intp], rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Two random halves, each ascending; of an odd number the first has one more."""
+    shuffled = rng.permutation(items)
+    middle = (len(items) + 1) // 2
+    return np.sort(shuffled[:middle]), np.sort(shuffled[middle:])
 
 
 def turns(groups: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ class Settings:
     orders: tuple[int, ...]
     metric: str
     screen_genes: bool
+    n_splits: int | str
     n_neighbors: int
     n_landmarks: int | str | None
     n_anchors: int | str | None

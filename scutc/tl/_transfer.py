@@ -161,7 +161,7 @@ def transfer(
             key_added: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=clusters.dtype),
             f"{key_added}_confidence": shares.max(axis=1),
         },
-        embedding=placed,
+        obsm={f"X_{key_added}": placed},
         uns={
             "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
             "n_shared_genes": len(shared),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from anndata import AnnData
     from numpy.typing import NDArray
 
+    from ..core.pipeline import Clustering
+
 
 class _Unset(int):
     """A seed that the user did not choose, so that choosing both ``random_state`` and ``rng`` can be told."""
@@ -41,6 +43,7 @@ _DEFAULT_SEED = _Unset(0)
 class Options(TypedDict, total=False):
     """What :func:`utc` takes besides what most users touch."""
 
+    n_splits: int | str
     n_anchors: int | str | None
     n_pairs: int | str | None
     sharpness: float
@@ -89,7 +92,8 @@ def utc(
     n_clusters
         Number of clusters. A sequence of numbers gives labels for each of them from one decomposition, with
         ``"ascent"`` and ``"admm"`` from the columns found for the largest. ``None`` estimates it, from the spectral
-        solver: the number from 2 to 20 at which clusters are best separated and the orders agree best on them.
+        solver: the number up to 20 whose clusters come back best in halves of the genes and are best separated; one
+        cluster, with a warning, where nothing comes back.
     layer
         Layer to use instead of ``adata.X``.
     use_raw
@@ -117,7 +121,12 @@ def utc(
 
     ``adata.obs[key_added]``
         Cluster of each cell, strings ``"0"``, ``"1"``, … by decreasing size. For a sequence of numbers of clusters
-        ``adata.obs[f"{key_added}_{n_clusters}"]`` for each of them.
+        ``adata.obs[f"{key_added}_{n_clusters}"]`` for each of them, and so for the two fields that follow.
+    ``adata.obs[key_added + "_confidence"]``
+        How sure each cell's label is, from 0 to 1.
+    ``adata.obsm[key_added + "_votes"]``
+        The clusters that each subset of the orders finds for each cell, and each half of the genes; −1 for cells that
+        were not looked at, which beyond a thousand are most.
     ``adata.obsm["X_" + key_added]``
         The fused embedding, with as many columns as clusters, at least 2.
     ``adata.var[key_added + "_informative"]``, ``adata.var[key_added + "_score"]``
@@ -125,7 +134,10 @@ def utc(
         structure of other genes explains; ``False`` and missing for genes that were not looked at.
     ``adata.uns[key_added]``
         A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
-        with ``n_clusters_candidates`` and ``n_clusters_scores``); ``spectrum``, the eigenvalues of the fused operator;
+        with ``n_clusters_candidates``, their ``n_clusters_scores``, ``n_clusters_spread``, the standard deviation of
+        these over halves of the genes, and ``n_clusters_reproduced``, the part of the labels' information that comes
+        back in them); ``stability``, for each cluster how well it is found again in halves of the genes, from 0 to 1, a
+        dictionary for several numbers of clusters; ``spectrum``, the eigenvalues of the fused operator;
         ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between its
         own clustering and the fused one; ``kept_genes`` and ``score_of_noise``, where genes were screened: which of the
         selected ones cells were clustered by, and the score to be expected of noise; ``landmarks``, where there are
@@ -163,11 +175,13 @@ def utc(
         raise ValueError(msg)
     numbers, several = _numbers_of_clusters(n_clusters, adata.n_obs)
     seed = _resolve_seed(random_state, options.pop("rng", None))
+    if use_rep is not None:  # which has no genes to be screened or halved
+        screen_genes, options["n_splits"] = False, 0
     model = UTC(
         n_clusters=max(numbers, default=None),
         orders=orders,
         metric=metric,
-        screen_genes=screen_genes if use_rep is None else False,
+        screen_genes=screen_genes,
         n_neighbors=n_neighbors,
         n_landmarks=n_landmarks,
         solver=solver,
@@ -178,24 +192,26 @@ def utc(
         **options,
     ).fit(matrix)
 
-    found = (model.labels_, model.agreement_)
-    if several:
-        cuts = {f"{key_added}_{number}": found if number == max(numbers) else model.cut(number) for number in numbers}
-    else:
-        cuts = {key_added: found}
+    names = {number: f"{key_added}_{number}" for number in numbers} if several else {model.n_clusters_: key_added}
+    cuts = {
+        name: model._clustering if number == model.n_clusters_ else model.cut(number) for number, name in names.items()
+    }
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
     write_result(
         target := adata.copy() if copy else adata,
         key_added,
-        obs={name: numbered_categories(labels) for name, (labels, _) in cuts.items()},
-        embedding=model.embedding_,
-        uns=_describe(model, [agreement for _, agreement in cuts.values()], numbers, selectors),
+        obs={name: numbered_categories(found.labels) for name, found in cuts.items()}
+        | {f"{name}_confidence": found.confidence for name, found in cuts.items()},
+        obsm={f"X_{key_added}": model.embedding_} | {f"{name}_votes": found.votes for name, found in cuts.items()},
+        uns=_describe(model, list(cuts.values()), numbers, selectors),
         var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
     )
     added = [
         f"'X_{key_added}', the fused embedding (adata.obsm)",
         *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in cuts),
+        *(f"'{name}_confidence', how sure they are (adata.obs)" for name in cuts),
+        *(f"'{name}_votes', what orders and halves of the genes say (adata.obsm)" for name in cuts),
         f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
     ]
     if model.kept_genes_ is not None and model.informative_genes_ is not None:
@@ -243,14 +259,13 @@ def _genes(model: UTC, names: pd.Index, mask: NDArray[np.bool_] | None) -> pd.Da
     return genes[~genes.index.duplicated()]
 
 
-def _describe(
-    model: UTC, agreements: list[dict[int, float]], numbers: list[int], selectors: dict[str, Any]
-) -> dict[str, Any]:
+def _describe(model: UTC, cuts: list[Clustering], numbers: list[int], selectors: dict[str, Any]) -> dict[str, Any]:
     """What goes to ``uns``: only what h5ad and zarr can hold, so no ``None`` and no integer keys."""
-    single = len(agreements) == 1
+    single = len(cuts) == 1
     given = None if not numbers else numbers[0] if single else np.array(numbers)
     params = parameters_to_record(model) | {"n_clusters": given} | selectors
-    per_order = {str(order): np.array([agreement[order] for agreement in agreements]) for order in agreements[0]}
+    per_order = {str(order): np.array([cut.agreement[order] for cut in cuts]) for order in cuts[0].agreement}
+    stabilities = {str(len(cut.stability)): cut.stability for cut in cuts}
     result: dict[str, Any] = {
         "params": {name: value for name, value in params.items() if value is not None},
         "n_clusters": model.n_clusters_ if given is None else given,
@@ -258,6 +273,7 @@ def _describe(
         "spectrum": model.spectrum_,
         "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
         "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},
+        "stability": cuts[0].stability if single else stabilities,
     }
     if model.landmarks_ is not None:
         result["landmarks"] = model.landmarks_
@@ -272,4 +288,6 @@ def _describe(
     if given is None:
         result["n_clusters_candidates"] = model.n_clusters_candidates_
         result["n_clusters_scores"] = model.n_clusters_scores_
+        result["n_clusters_spread"] = model.n_clusters_spread_
+        result["n_clusters_reproduced"] = model.n_clusters_reproduced_
     return result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .admm import solve_admm
 from .ascent import solve_ascent
 from .base import Iterations, Solution
-from .spectral import solve_spectral
+from .spectral import solve_all_orders, solve_spectral
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,4 +30,4 @@ def solver_defaults(solver: str) -> dict[str, float]:
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY}
 
 
-__all__ = ["SOLVERS", "Iterations", "Solution", "solve_spectral", "solver_defaults"]
+__all__ = ["SOLVERS", "Iterations", "Solution", "solve_all_orders", "solve_spectral", "solver_defaults"]

@@ -25,7 +25,17 @@ def solve_spectral(geometry: Geometry, settings: Settings, n_clusters: int) -> S
     The sets cost next to nothing, since the orders are decomposed once, and they see different sides of the data:
     labels on which they agree are more reliable than labels from the full set alone.
     """
-    n_components = max(MIN_EIGENPAIRS, n_clusters)
+    orders = settings.orders
+    subsets = [subset for size in range(len(orders), 0, -1) for subset in combinations(orders, size)]
+    return _solve(geometry, settings, max(MIN_EIGENPAIRS, n_clusters), subsets)
+
+
+def solve_all_orders(geometry: Geometry, settings: Settings) -> Solution:
+    """The same for all orders together alone."""
+    return _solve(geometry, settings, MIN_EIGENPAIRS, [settings.orders])
+
+
+def _solve(geometry: Geometry, settings: Settings, n_components: int, subsets: list[tuple[int, ...]]) -> Solution:
     spectra = {}
     for order, affinity in make_affinities(geometry, settings).items():
         settings.report(f"order {order}: affinity of {geometry.n_cells} cells")
@@ -33,8 +43,6 @@ def solve_spectral(geometry: Geometry, settings: Settings, n_clusters: int) -> S
         settings.report(f"order {order}: eigenvectors")
         spectra[order] = decompose(contracted, n_components)
 
-    orders = settings.orders
-    subsets = [subset for size in range(len(orders), 0, -1) for subset in combinations(orders, size)]
     fused = {
         subset: fuse(
             [spectra[order] for order in subset],
@@ -45,9 +53,9 @@ def solve_spectral(geometry: Geometry, settings: Settings, n_clusters: int) -> S
         for subset in subsets
     }
     return Solution(
-        orders=orders,
+        orders=settings.orders,
         embeddings={subset: embedding.points for subset, embedding in fused.items()},
-        spectrum=fused[orders].spectrum[:n_components],
+        spectrum=fused[settings.orders].spectrum[:n_components],
         order_spectra={order: spectrum.values for order, spectrum in spectra.items()},
         nested=True,
     )
