@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._parameters import check_parameters, estimator, parameter
 from ._validation import (
-    Count,
     FunctionOrNone,
     NumberOfLandmarks,
     OneOf,
@@ -153,7 +152,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         default=True,
     )
     n_splits: int | str = parameter(
-        Count(("auto",)),
+        PositiveInteger(("auto", 0)),
         "Number of times that the genes are halved, to see what comes back. That tells how many clusters there are and "
         f'how stable each is. ``"auto"`` is {SPLITS_TO_ESTIMATE} where their number is estimated and {SPLITS_IF_GIVEN} '
         f"where it is given; with 0, or fewer than {MIN_GENES} genes or {MIN_CELLS} cells, the single orders tell.",

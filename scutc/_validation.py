@@ -52,26 +52,16 @@ class TrueOrFalse:
 class PositiveInteger:
     """A whole number above 0, or one of the other values that are allowed."""
 
-    others: tuple[str | None, ...] = ()
+    others: tuple[str | int | None, ...] = ()
 
     def __call__(self, name: str, value: Any) -> None:
         """Raise unless it is."""
-        if any(value is other or (isinstance(value, str) and value == other) for other in self.others):
+        if any(value is other or (type(value) is type(other) and value == other) for other in self.others):
             return
         if not is_integer(value) or value < 1:
             valid = " or ".join(["a positive integer", *map(repr, self.others)])
             msg = f"{name}={value!r} is not {valid}."
             raise ValueError(msg)
-
-
-@dataclass(frozen=True)
-class Count(PositiveInteger):
-    """A whole number, 0 or more, or one of the other values that are allowed."""
-
-    def __call__(self, name: str, value: Any) -> None:
-        """Raise unless it is."""
-        if not is_integer(value) or value != 0:
-            super().__call__(name, value)
 
 
 @dataclass(frozen=True)

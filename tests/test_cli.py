@@ -39,7 +39,7 @@ def test_run_writes_the_result_and_shows_progress(source, tmp_path, quiet):
 def test_run_passes_options_on(source, tmp_path):
     target = tmp_path / "out.h5ad"
     options = "-n 2,4 --layer double --orders 2,3 --metric euclidean --n-neighbors 5 --n-anchors auto --n-pairs 9"
-    more = "--n-landmarks 30 --sharpness 2.5 --effective-rank 8 --key-added mine --random-state 3 --n-jobs 1 --quiet"
+    more = "--n-landmarks 30 --sharpness 2.5 --effective-rank 8 --n-splits 2 --key-added mine --random-state 3"
     solver = (
         "--solver ascent --solver-params max_iter=400,tol=0.001 --weights 3=0.5 --affinity decomposable --cosine signed"
     )
@@ -54,6 +54,8 @@ def test_run_passes_options_on(source, tmp_path):
                 *more.split(),
                 *solver.split(),
                 "--no-screen-genes",
+                "--n-jobs=1",
+                "--quiet",
             ]
         )
         == 0
@@ -67,6 +69,7 @@ def test_run_passes_options_on(source, tmp_path):
         "layer": "double",
         "metric": "euclidean",
         "screen_genes": False,
+        "n_splits": 2,
         "n_neighbors": 5,
         "n_landmarks": 30,
         "n_anchors": "auto",

@@ -97,10 +97,11 @@ def test_one_order_does_not_change_what_another_samples(adata):
 
 
 def test_cut_equals_a_fit_with_that_number(adata):
-    labels, agreement = UTC(n_clusters=2).fit(adata.X).cut(5)
+    cut = UTC(n_clusters=2).fit(adata.X).cut(5)
     model = UTC(n_clusters=5).fit(adata.X)
-    np.testing.assert_array_equal(labels, model.labels_)
-    assert agreement == model.agreement_
+    assert cut.agreement == model.agreement_
+    for name in ("labels", "confidence", "stability", "votes"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(model, f"{name}_"))
 
 
 def test_verbose_function_hears_of_every_order(adata):

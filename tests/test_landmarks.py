@@ -107,10 +107,11 @@ def test_sequence_and_estimate_of_the_number_of_clusters():
 
 def test_cut_equals_a_fit_with_that_number():
     X = make_groups((60, 40, 20)).X
-    labels, agreement = UTC(2, n_landmarks=40).fit(X).cut(5)
+    cut = UTC(2, n_landmarks=40).fit(X).cut(5)
     model = UTC(5, n_landmarks=40).fit(X)
-    np.testing.assert_array_equal(labels, model.labels_)
-    assert agreement == model.agreement_
+    assert cut.agreement == model.agreement_
+    for name in ("labels", "confidence", "stability", "votes"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(model, f"{name}_"))
 
 
 def test_cut_does_not_change_what_is_predicted():

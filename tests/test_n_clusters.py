@@ -1,38 +1,66 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score, mutual_info_score
 
 import scutc
 from conftest import make_groups
 from scutc import UTC
+from scutc.core.confidence import silhouettes
+from scutc.core.n_clusters import WORTH_OF_SEPARATION, mutual_information
 
 
+def one_population(n_cells: int, seed: int, n_genes: int = 1000) -> np.ndarray:
+    """Log-normalised counts of cells that differ in depth alone, overdispersed."""
+    rng = np.random.default_rng(seed)
+    rates = rng.gamma(0.5, 2.0, n_genes) * rng.lognormal(0.0, 0.5, n_cells)[:, None]
+    counts = rng.poisson(rates * rng.gamma(3.0, 1 / 3, rates.shape))
+    return np.log1p(counts / counts.sum(axis=1, keepdims=True) * np.median(counts.sum(axis=1)))
+
+
+@pytest.mark.parametrize("n_genes", [60, 400])  # by the orders, and by halves of the genes
 @pytest.mark.parametrize("sizes", [(30, 30), (25, 20, 15), (30, 20, 20, 20, 10)])
-def test_estimate_finds_well_separated_groups(sizes):
-    adata = make_groups(sizes, n_genes=200)
+def test_estimate_finds_well_separated_groups(sizes, n_genes):
+    adata = make_groups(sizes, n_genes=n_genes)
     model = UTC().fit(adata.X)
     assert model.n_clusters_ == len(sizes)
     assert adjusted_rand_score(adata.obs["group"], model.labels_) == 1.0
 
 
-def test_score_of_clear_groups_is_their_silhouette_in_the_embedding():
-    # All orders find them, so that the mean agreement is 1; there are up to 60 / 3 candidates.
-    adata = make_groups((25, 20, 15), n_genes=200)
-    model = UTC().fit(adata.X)
+@pytest.mark.parametrize("n_splits", [0, 3])
+def test_score_is_what_comes_back_less_what_does_not_and_separation(n_splits):
+    # All views find these groups, so that all information comes back.
+    adata = make_groups((25, 20, 15), n_genes=400)
+    model = UTC(n_splits=n_splits).fit(adata.X)
     np.testing.assert_array_equal(model.n_clusters_candidates_, np.arange(2, 21))
-    assert len(model.n_clusters_scores_) == 19
-    expected = silhouette_score(UTC(3).fit_transform(adata.X), adata.obs["group"])
+    shares = np.array([25, 20, 15]) / 60
+    entropy = -np.sum(shares * np.log(shares))
+    came_back = entropy - 2 * 2 / (2 * 60)  # less what chance would give of 3 × 3 labels
+    truth = np.unique(adata.obs["group"], return_inverse=True)[1]
+    alone = [UTC(3, orders=(order,), n_splits=0).fit_transform(adata.X) for order in (2, 3, 4)]
+    separation = np.mean([silhouettes(points, truth, 3) for points in alone])
+    expected = came_back - (entropy - came_back) + WORTH_OF_SEPARATION * separation
     assert model.n_clusters_scores_[1] == pytest.approx(expected)
+    assert model.n_clusters_spread_[1] == pytest.approx(0.0, abs=1e-12)
+    assert model.n_clusters_reproduced_[1] == pytest.approx(came_back / entropy)
+    # Of more clusters than there are, halves of the genes know nothing.
+    assert model.n_clusters_reproduced_[9] < 0.9
+    assert model.n_clusters_spread_[9] > 0.0
 
 
-def test_score_is_lower_where_orders_disagree():
-    # Of crossing lines only order 3 knows.
-    lines = scutc.datasets.syndata1()
-    given = UTC(2, metric="euclidean").fit(lines.X)
-    estimated = UTC(metric="euclidean").fit(lines.X)
-    assert estimated.n_clusters_scores_[0] < 0.6 * silhouette_score(given.embedding_, given.labels_)
+def test_mutual_information_is_less_by_what_chance_gives():
+    rng = np.random.default_rng(0)
+    labels, others = rng.integers(4, size=200), rng.integers(3, size=200)
+    expected = mutual_info_score(labels, others) - 3 * 2 / (2 * 200)
+    assert mutual_information(labels, others) == pytest.approx(expected)
+    # A label that does not occur changes nothing.
+    assert mutual_information(labels + 2, others) == pytest.approx(expected)
+    by_chance = [mutual_information(rng.permutation(labels), others) for _ in range(300)]
+    assert abs(np.mean(by_chance)) < 0.001
 
 
 @pytest.mark.parametrize("n_cells", [2, 3, 5])
@@ -41,6 +69,91 @@ def test_estimate_of_a_handful_of_cells_is_one_cluster(n_cells):
     assert UTC().fit(X).n_clusters_ == 1
 
 
-def test_identical_cells_are_one_cluster():
-    X = np.tile(np.random.default_rng(0).random(10), (20, 1))
+@pytest.mark.parametrize("n_genes", [10, 300])
+def test_identical_cells_are_one_cluster(n_genes):
+    X = np.tile(np.random.default_rng(0).random(n_genes), (20, 1))
     assert UTC().fit(X).n_clusters_ == 1
+
+
+@pytest.mark.parametrize("n_cells", [40, 150])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_population_is_one_cluster_and_a_warning_says_so(n_cells, seed):
+    with pytest.warns(UserWarning, match="No clusters are the same in halves of the genes: one cluster"):
+        model = UTC().fit(one_population(n_cells, seed))
+    assert model.n_clusters_ == 1
+    assert len(model.n_clusters_scores_) > 1
+    np.testing.assert_array_equal(model.labels_, 0)
+
+
+@pytest.mark.parametrize("n_genes", [400, 2500])
+def test_clear_groups_whose_genes_are_permuted_one_by_one_are_one_cluster(n_genes):
+    X = make_groups((40, 30, 20), n_genes=n_genes).X
+    assert UTC().fit(X).n_clusters_ == 3
+    with pytest.warns(UserWarning, match="one cluster"):
+        assert UTC().fit(np.random.default_rng(0).permuted(X, axis=0)).n_clusters_ == 1
+
+
+def test_a_small_clear_group_is_not_one_cluster():
+    assert UTC().fit(make_groups((95, 5), n_genes=400).X).n_clusters_ == 2
+
+
+def test_seeds_agree_on_real_cells():
+    import scanpy as sc
+
+    X = sc.datasets.pbmc68k_reduced().raw.X[:300]
+    found = {UTC(random_state=seed).fit(X).n_clusters_ for seed in range(3)}
+    assert len(found) == 1
+
+
+def test_many_cells_are_halved_on_some_of_them(monkeypatch):
+    monkeypatch.setattr("scutc.core.replicates.MAX_CELLS", 60)
+    adata = make_groups((80, 60, 40), n_genes=400)
+    model = UTC().fit(adata.X)
+    assert model.n_clusters_ == 3
+    assert (model.votes_ >= 0).all(axis=1).sum() == 60
+    assert (model.votes_[:, :7] >= 0).all()
+
+
+def test_more_clusters_than_cells_that_were_halved(monkeypatch):
+    monkeypatch.setattr("scutc.core.replicates.MAX_CELLS", 20)
+    model = UTC(30, n_splits=1).fit(make_groups((40, 30), n_genes=400).X)
+    assert len(np.unique(model.labels_)) == 30
+    assert len(model.stability_) == 30
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_cells_that_half_of_the_genes_say_nothing_of_are_left_out_of_the_comparison(kind):
+    X = make_groups((30, 25, 20), n_genes=400).X
+    X[3, 1:] = 0.0  # of which one half of each split knows nothing
+    model = UTC(3, metric="correlation", screen_genes=False).fit(kind(X))
+    assert (model.votes_[3, 7:] == -1).all()
+    assert (np.delete(model.votes_, 3, axis=0) >= 0).all()
+
+
+def test_fewer_splits_are_a_choice_and_none_leaves_it_to_the_orders():
+    X = make_groups((30, 25, 20), n_genes=400).X
+    lines = []
+    assert UTC(n_splits=2, verbose=lines.append).fit(X).votes_.shape[1] == 7 + 4
+    assert "4 halves of the genes" in lines
+    lines.clear()
+    assert UTC(n_splits=0, verbose=lines.append).fit(X).n_clusters_ == 3
+    assert not any("halves" in line for line in lines)
+
+
+@pytest.mark.parametrize("n_splits", [-1, 1.5, "many", None, True])
+def test_what_is_no_number_of_splits(n_splits):
+    with pytest.raises(ValueError, match=r"n_splits=.* is not a positive integer or 'auto' or 0"):
+        UTC(n_splits=n_splits).fit(make_groups().X)
+
+
+def test_the_first_splits_are_the_same_however_many_there_are():
+    X = make_groups((30, 25, 20), n_genes=400).X
+    few, many = (UTC(4, n_splits=number).fit(X).votes_ for number in (1, 3))
+    np.testing.assert_array_equal(few, many[:, :9])
+
+
+def test_without_halves_nothing_says_that_there_is_one_cluster():
+    # Crossing lines, of which only order 3 knows: the orders disagree, and yet there are clusters.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert UTC(metric="euclidean").fit(scutc.datasets.syndata1().X).n_clusters_ > 1

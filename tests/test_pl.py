@@ -18,7 +18,9 @@ from scutc._anndata import recorded_parameters
 from scutc.core.affinities import pairwise_affinity
 from scutc.core.geometry import Geometry
 
-PLOTS_OF_RESULTS = ["embedding", "affinity", "orders", "spectrum", "convergence"]
+PLOTS_OF_RESULTS = ["embedding", "affinity", "orders", "spectrum", "convergence", "n_clusters", "stability"]
+# Of the plots that not every result has.
+KEYS = {"convergence": "ascent", "n_clusters": "estimated"}
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +38,7 @@ def clustered() -> AnnData:
     scutc.tl.utc(adata, n_clusters=3)
     scutc.tl.utc(adata, n_clusters=[4, 2], key_added="several")
     scutc.tl.utc(adata, n_clusters=3, n_neighbors=5, solver="ascent", key_added="ascent")
+    scutc.tl.utc(adata, key_added="estimated")
     return adata
 
 
@@ -96,7 +99,7 @@ def test_importing_scutc_imports_neither_matplotlib_nor_scanpy():
 
 @pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
 def test_shows_unless_told_not_to_and_then_returns_axes(adata, name, monkeypatch, autoshow):
-    key = "ascent" if name == "convergence" else "utc"
+    key = KEYS.get(name, "utc")
     shown = []
     monkeypatch.setattr(plt, "show", lambda *_, **__: shown.append(name))
     assert draw(name, adata, key=key, show=True) is None
@@ -110,7 +113,7 @@ def test_shows_unless_told_not_to_and_then_returns_axes(adata, name, monkeypatch
 
 @pytest.mark.parametrize("name", PLOTS_OF_RESULTS)
 def test_missing_key_says_what_there_is_and_what_to_do(adata, name):
-    with pytest.raises(KeyError, match=r"'foo'.*There: 'utc', 'several', 'ascent'\. Run scutc\.tl\.utc"):
+    with pytest.raises(KeyError, match=r"'foo'.*There: 'utc', 'several', 'ascent', 'estimated'\. Run scutc\.tl\.utc"):
         draw(name, adata, key="foo")
     with pytest.raises(KeyError, match="There: none"):
         draw(name, make_groups())
@@ -120,7 +123,7 @@ def test_missing_key_says_what_there_is_and_what_to_do(adata, name):
 
 @pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
 def test_adata_is_untouched(adata, name):
-    key = "ascent" if name == "convergence" else "utc"
+    key = KEYS.get(name, "utc")
     before = snapshot(adata)
     draw(name, adata, key=key)
     if name == "embedding":
@@ -130,7 +133,7 @@ def test_adata_is_untouched(adata, name):
 
 @pytest.mark.parametrize("name", [*PLOTS_OF_RESULTS, "confusion"])
 def test_draws_on_the_axes_that_are_given(adata, name):
-    key = "ascent" if name == "convergence" else "utc"
+    key = KEYS.get(name, "utc")
     figure, axes = plt.subplots(1, {"affinity": 2, "orders": 3}.get(name, 1))
     returned = draw(name, adata, key=key, ax=axes)
     assert plt.get_fignums() == [figure.number]
@@ -149,7 +152,7 @@ def test_draws_the_same_after_a_round_trip_through_a_file(adata, name, tmp_path)
     scutc.tl.utc(adata, n_clusters=3, n_anchors=None, mask_var=np.arange(adata.n_vars) < 50)
     adata.write_h5ad(tmp_path / "clustered.h5ad")
     reread = anndata.read_h5ad(tmp_path / "clustered.h5ad")
-    for key in ["ascent"] if name == "convergence" else ["utc", "ascent"]:
+    for key in [KEYS[name]] if name in KEYS else ["utc", "ascent"]:
         pictures = [picture(draw(name, drawn, key=key)) for drawn in (adata, reread)]
         np.testing.assert_array_equal(*pictures)
         assert len(np.unique(pictures[0])) > 2
@@ -217,6 +220,12 @@ def test_embedding_passes_keywords_on(adata):
     assert ax.get_title() == "groups"
     assert ax.collections[0].get_sizes().tolist() == [7]
     assert sorted(text.get_text() for text in ax.texts) == ["0", "1", "2"]
+
+
+def test_embedding_shows_the_clusters_beside_how_sure_they_are(adata):
+    axes = scutc.pl.embedding(adata, color=["utc", "utc_confidence"], show=False)
+    assert [ax.get_title() for ax in axes] == ["utc", "utc_confidence"]
+    np.testing.assert_allclose(np.sort(axes[1].collections[0].get_array()), np.sort(adata.obs["utc_confidence"]))
 
 
 def test_embedding_has_a_panel_for_each_number_of_clusters(adata):
@@ -374,6 +383,183 @@ def test_spectrum_of_a_solver_that_iterates_is_the_objective_by_column(adata):
     ax = scutc.pl.spectrum(adata, key="ascent", show=False)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("column of the embedding", "objective / largest")
     assert ax.get_ylim()[0] <= 0
+
+
+# n_clusters
+
+
+def numbers_tried(
+    adata: AnnData, n_clusters: int, candidates: list[int], scores: list[float], spread: list[float], part: list[float]
+) -> AnnData:
+    """With a result that tried these numbers of clusters, and chose this one."""
+    found = {"candidates": candidates, "scores": scores, "spread": spread, "reproduced": part}
+    adata.uns["estimated"] |= {f"n_clusters_{name}": np.array(values) for name, values in found.items()}
+    adata.uns["estimated"]["n_clusters"] = n_clusters
+    return adata
+
+
+def test_n_clusters_marks_the_choice_on_the_scores_with_their_spread(adata):
+    scores, spread, part = [1.0, 3.0, 5.0, -1.0], [0.5, 0.25, 0.0, 2.0], [0.7, 0.8, 0.9, 0.1]
+    ax = scutc.pl.n_clusters(numbers_tried(adata, 4, [2, 3, 4, 5], scores, spread, part), key="estimated", show=False)
+    curve, mark, dot = ax.lines
+    assert curve.get_xydata().tolist() == [[2, 1], [3, 3], [4, 5], [5, -1]]
+    assert (set(mark.get_xdata()), mark.get_linestyle()) == ({4}, "--")
+    assert (dot.get_xydata().tolist(), dot.get_marker()) == ([[4, 5]], "o")
+    outline = pd.DataFrame(ax.collections[0].get_paths()[0].vertices).groupby(0)[1]
+    assert outline.min().to_dict() == {2: 0.5, 3: 2.75, 4: 5.0, 5: -3.0}
+    assert outline.max().to_dict() == {2: 1.5, 3: 3.25, 4: 5.0, 5: 1.0}
+    assert ax.get_title() == "4 clusters"
+
+
+def test_n_clusters_shows_what_comes_back_on_an_axis_from_0_to_1(adata):
+    parts = {(0.5, 0.9): (0, 1), (-0.05, 1.02): (-0.05, 1.02)}  # less what is by chance, so it may be below 0
+    for part, limits in parts.items():
+        numbers_tried(adata, 2, [2, 3], [1.0, 0.0], [0.1, 0.1], list(part))
+        ax = scutc.pl.n_clusters(adata, key="estimated", show=False)
+        (back,) = set(ax.figure.axes) - {ax}
+        assert back.lines[0].get_xydata().tolist() == [[2, part[0]], [3, part[1]]]
+        assert back.get_ylim() == limits
+        assert back.yaxis.get_label_position() == "right"
+        assert back.get_zorder() < ax.get_zorder()  # so that it does not cover the score
+
+
+def test_n_clusters_finds_the_groups(adata):
+    ax = scutc.pl.n_clusters(adata, key="estimated", show=False)
+    curve, mark, _ = ax.lines
+    assert set(mark.get_xdata()) == {curve.get_xdata()[np.argmax(curve.get_ydata())]} == {3}
+
+
+def test_n_clusters_marks_nothing_where_too_little_comes_back(adata):
+    numbers_tried(adata, 1, [2, 3], [1.0, 0.5], [0.1, 0.1], [0.2, 0.1])
+    ax = scutc.pl.n_clusters(adata, key="estimated", show=False)
+    assert len(ax.lines) == 1
+    assert ax.get_title() == "one cluster: too little comes back"
+
+
+def test_n_clusters_of_a_handful_of_cells(adata):
+    few = adata[:4].copy()
+    scutc.tl.utc(few, key_added="few")
+    ax = scutc.pl.n_clusters(few, key="few", show=False)
+    picture(ax)
+    assert ax.lines[-1].get_xydata().tolist() == [[1, 0]]
+    assert ax.get_title() == "one cluster: no other number was tried"
+
+
+@pytest.mark.parametrize("candidates", [range(1, 2), range(2, 6), range(2, 21)])
+def test_n_clusters_has_ticks_at_whole_numbers(adata, candidates):
+    zeros = [0.0] * len(candidates)
+    ax = scutc.pl.n_clusters(numbers_tried(adata, 1, candidates, zeros, zeros, zeros), key="estimated", show=False)
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.get_xticks() if low < tick < high]
+    assert set(ticks) & set(candidates) == set(ticks) != set()
+
+
+@pytest.mark.parametrize("key", ["utc", "several"])
+def test_n_clusters_that_were_given_are_an_error(adata, key):
+    with pytest.raises(ValueError, match=rf"'{key}' has no scores .*'given'.*scutc\.tl\.utc with n_clusters=None"):
+        scutc.pl.n_clusters(adata, key=key)
+
+
+# stability
+
+
+def votes_of_six(adata: AnnData) -> AnnData:
+    """Six cells of the clusters 1, 0, 1, 0, 2 and 0, and four views, of which two did not look at the last cell."""
+    six = adata[:6].copy()
+    six.obs["utc"] = pd.Categorical(list("101020"))
+    views = [[1, 0, 1, 0, 2, 0], [0, 1, 0, 1, 1, 1], [2, 0, 1, 0, 2, -1], [0, 2, 0, 1, 1, -1]]
+    six.obsm["utc_votes"] = np.array(views, dtype=np.int32).T
+    return six
+
+
+def test_stability_is_how_often_two_cells_are_together_ordered_by_cluster(adata):
+    ax = scutc.pl.stability(votes_of_six(adata), show=False)
+    # Cells 1 and 3, then 0 and 2, then 4: the order that they have within a cluster stays.
+    expected = [
+        [1.0, 0.75, 0.0, 0.0, 0.25],
+        [0.75, 1.0, 0.0, 0.0, 0.5],
+        [0.0, 0.0, 1.0, 0.75, 0.25],
+        [0.0, 0.0, 0.75, 1.0, 0.0],
+        [0.25, 0.5, 0.25, 0.0, 1.0],
+    ]
+    np.testing.assert_array_equal(ax.images[0].get_array(), expected)
+    assert ax.images[0].get_clim() == (0, 1)
+    assert ax.get_title() == "how often two cells are together\n5 of 6 cells"
+    (scale,) = set(ax.figure.axes) - {ax}
+    assert scale.get_xlabel() == "share of 4 views"
+    np.testing.assert_allclose([length for _, length in bars(ax)], [0.4, 0.4, 0.2] * 2)  # left and top
+    assert [color for color, _ in bars(ax)] == scutc.pl._shared.label_colors(adata, "utc", 3) * 2
+
+
+def test_stability_of_clear_groups_is_squares_on_the_diagonal(adata):
+    ax = scutc.pl.stability(adata, show=False)
+    groups = np.repeat([0, 1, 2], [20, 15, 10])
+    np.testing.assert_allclose(ax.images[0].get_array(), groups[:, None] == groups, atol=0.2)
+    assert ax.get_title() == "how often two cells are together"
+
+
+def test_stability_of_large_data_shows_a_sample_and_says_so(adata):
+    images = []
+    for _ in range(2):
+        ax = scutc.pl.stability(adata, max_cells=18, show=False)
+        images.append(ax.images[0].get_array())
+        assert len(images[-1]) < 22
+        assert ax.get_title().endswith(f"\n{len(images[-1])} of 45 cells")
+        np.testing.assert_allclose([length * 45 for _, length in bars(ax)[:3]], [20, 15, 10], atol=3)
+    np.testing.assert_array_equal(*images)
+    with pytest.raises(ValueError, match="max_cells=0 is not a positive integer"):
+        scutc.pl.stability(adata, max_cells=0)
+
+
+def test_stability_of_each_cluster_is_in_the_legend(adata):
+    adata.uns["utc"]["stability"] = np.array([0.974, 0.5, np.nan])
+    ax = scutc.pl.stability(adata, show=False)
+    assert names_in_legend(ax) == ["0 (0.97)", "1 (0.50)", "2"]
+    assert ax.get_legend().get_title().get_text() == "cluster (stability)"
+
+
+def test_stability_of_some_clusters_only_is_still_their_own(adata):
+    adata.uns["utc"]["stability"] = np.array([0.1, 0.2, 0.3])
+    some = adata[adata.obs["utc"] != "1"].copy()
+    assert names_in_legend(scutc.pl.stability(some, show=False)) == ["0 (0.10)", "2 (0.30)"]
+    adata.obs["utc"] = adata.obs["utc"].cat.rename_categories(["B", "T", "NK"])
+    assert names_in_legend(scutc.pl.stability(adata, show=False)) == ["B", "T", "NK"]
+
+
+def test_stability_leaves_cells_out_that_not_all_views_looked_at(adata):
+    adata.obsm["utc_votes"][adata.obs["utc"] == "1", 0] = -1
+    ax = scutc.pl.stability(adata, show=False)
+    np.testing.assert_allclose([length for _, length in bars(ax)], [2 / 3, 0, 1 / 3] * 2)
+    assert len(names_in_legend(ax)) == 3
+
+
+def test_stability_of_several_numbers_of_clusters_asks_for_a_choice(adata):
+    with pytest.raises(ValueError, match=r"several clusterings: choose one with labels=\. Valid: 'several_4', 'sev"):
+        scutc.pl.stability(adata, key="several")
+    adata.uns["several"]["stability"] = {"4": np.array([0.1, 0.2, 0.3, 0.4]), "2": np.array([0.5, 0.6])}
+    adata.obsm["several_2_votes"] = np.zeros((45, 1), dtype=np.int32)
+    ax = scutc.pl.stability(adata, key="several", labels="several_2", show=False)
+    assert names_in_legend(ax) == ["0 (0.50)", "1 (0.60)"]
+    assert np.all(ax.images[0].get_array() == 1)
+    assert ax.images[0].get_clim() == (0, 1)
+    ax = scutc.pl.stability(adata, key="several", labels="several_4", show=False)
+    assert names_in_legend(ax) == ["0 (0.10)", "1 (0.20)", "2 (0.30)", "3 (0.40)"]
+
+
+@pytest.mark.parametrize("labels", ["group", "foo", "several_2"])
+def test_stability_is_only_known_of_clusterings_of_the_result(adata, labels):
+    with pytest.raises(KeyError, match=rf"labels='{labels}' is no clustering of key='utc'\. Valid: 'utc'\."):
+        scutc.pl.stability(adata, labels=labels)
+
+
+def test_stability_without_votes_is_an_error(adata):
+    del adata.obsm["utc_votes"]
+    with pytest.raises(KeyError, match=r"adata\.obsm\['utc_votes'\].* is missing: run scutc\.tl\.utc again"):
+        scutc.pl.stability(adata)
+    new = make_groups(seed=1)
+    scutc.tl.transfer(new, adata)
+    with pytest.raises(KeyError, match=r"'utc' was transferred to these cells: use .* the reference"):
+        scutc.pl.stability(new)
 
 
 # convergence

@@ -39,9 +39,10 @@ def test_estimated_number_is_recorded_with_how_it_was_found_and_logged(adata, mo
     assert any("estimated 3 clusters" in line for line in lines)
     description = adata.uns["utc"]
     assert description["n_clusters"] == adata.obs["utc"].nunique() == 3
-    assert "silhouette" in description["n_clusters_method"]
+    assert "halves of the genes" in description["n_clusters_method"]
     np.testing.assert_array_equal(description["n_clusters_candidates"], np.arange(2, 16))
-    assert len(description["n_clusters_scores"]) == 14
+    for name in ("scores", "spread", "reproduced"):
+        assert description[f"n_clusters_{name}"].shape == (14,)
     assert description["n_clusters_scores"].argmax() == 1
     assert "n_clusters" not in description["params"]
 
@@ -69,14 +70,22 @@ def test_sequence_gives_labels_for_each_number_from_one_decomposition(adata, seq
     np.testing.assert_array_equal(single.obs["utc"], adata.obs["utc_2"])
 
 
+def test_a_sequence_of_one_number_is_a_sequence(adata):
+    scutc.tl.utc(adata, [3])
+    assert "utc" not in adata.obs
+    np.testing.assert_array_equal(adata.uns["utc"]["n_clusters"], [3])
+    assert set(adata.uns["utc"]["stability"]) == {"3"}
+    scutc.pl.embedding(adata, show=False)
+
+
 def test_key_added_names_everything_and_leaves_other_results_alone(adata):
     untouched = snapshot(adata)
     scutc.tl.utc(adata, n_clusters=3)
     with_first = snapshot(adata)
     scutc.tl.utc(adata, n_clusters=2, key_added="two")
-    del adata.obs["two"], adata.obsm["X_two"], adata.uns["two"]
+    del adata.obs["two"], adata.obs["two_confidence"], adata.obsm["X_two"], adata.obsm["two_votes"], adata.uns["two"]
     assert snapshot(adata) == with_first
-    del adata.obs["utc"], adata.obsm["X_utc"], adata.uns["utc"]
+    del adata.obs["utc"], adata.obs["utc_confidence"], adata.obsm["X_utc"], adata.obsm["utc_votes"], adata.uns["utc"]
     assert snapshot(adata) == untouched
 
 

@@ -79,11 +79,14 @@ def cross_table(labels: NDArray[np.intp], others: NDArray[np.intp], n_labels: in
     return np.bincount(labels * n_others + others, minlength=n_labels * n_others).reshape(n_labels, n_others)
 
 
-def agree_beyond_chance(halves: Sequence[NDArray[np.intp]], seed: int) -> bool:
+def agree_beyond_chance(halves: Sequence[NDArray[np.intp]], n_clusters: int, seed: int) -> bool:
     """Whether halves of the genes, two that follow each other of one split, agree better than labels dealt at random.
 
-    In data whose genes have been permuted one by one they do not: there the halves know nothing of each other.
+    In data whose genes have been permuted one by one they do not: there the halves know nothing of each other. Where
+    there is nothing to agree on, nothing speaks against the labels.
     """
+    if not halves or not 1 < n_clusters < len(halves[0]):
+        return True
     rng = np.random.default_rng(seed)
     splits = list(zip(halves[::2], halves[1::2], strict=True))
 

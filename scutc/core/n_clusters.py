@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 RULE = "information that comes back in halves of the genes, and separation"
 
 MAX_CLUSTERS = 20
-# Smaller clusters could not be told from chance; of a handful of cells two are tried.
-MIN_MEAN_SIZE, MIN_MEAN_SIZE_OF_TWO = 8, 3
+MIN_MEAN_SIZE = 3
 # What a silhouette of 1 is worth, in nats of information. Chosen on 40 labelled sets, with the same result (39 times)
 # or one next to it whichever of them was left out; from 4 to 7 mean ARI differs by less than its standard error.
 WORTH_OF_SEPARATION = 5.0
@@ -56,8 +55,7 @@ def estimate_n_clusters(solution: Solution, replicates: Replicates | None, setti
     the noise of the genes, and so cannot tell that there is nothing.
     """
     n_cells = len(solution.embedding)
-    largest = max(n_cells // MIN_MEAN_SIZE, 2 if n_cells >= 2 * MIN_MEAN_SIZE_OF_TWO else 1)
-    candidates = range(2, min(MAX_CLUSTERS, largest) + 1)
+    candidates = range(2, min(MAX_CLUSTERS, n_cells // MIN_MEAN_SIZE) + 1)
     if not candidates or not solution.spectrum[0] > 0:
         nothing = np.zeros(1)
         return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing)

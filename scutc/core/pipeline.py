@@ -92,7 +92,7 @@ class Model:
         """So many clusters; a warning where halves of the genes agree on them no better than by chance."""
         assignment = assign(self.solution, n_clusters, self.settings)
         halves = self._votes_of_halves(n_clusters)
-        if halves and self.estimate is None and n_clusters > 1 and not agree_beyond_chance(halves, self.settings.seed):
+        if self.estimate is None and not agree_beyond_chance(halves, n_clusters, self.settings.seed):
             msg = (
                 f"{n_clusters} clusters are no more reproducible than in data whose genes are permuted one by one: two "
                 "halves of the genes agree on them no better than by chance."
@@ -151,12 +151,14 @@ class Model:
         return stability(labels, alone or list(assignment.votes.values()), n_clusters)
 
     def _all_votes(self, assignment: Assignment, halves: list[NDArray[np.intp]], n_cells: int) -> NDArray[np.int32]:
-        """Cells × views."""
+        """Cells × views, the clusters of each numbered by size."""
         votes = np.full((n_cells, len(assignment.votes) + len(halves)), -1, dtype=np.int32)
         embedded = np.arange(n_cells) if self.embedded.landmarks is None else self.embedded.landmarks
-        votes[embedded, : len(assignment.votes)] = np.column_stack(list(assignment.votes.values()))
+        for column, of_orders in enumerate(assignment.votes.values()):
+            votes[embedded, column] = number_by_size(of_orders)
         if self.replicates is not None:
-            votes[embedded[self.replicates.cells], len(assignment.votes) :] = np.column_stack(halves)
+            for column, half in enumerate(halves, len(assignment.votes)):
+                votes[embedded[self.replicates.cells], column] = number_by_size(half)
         return votes
 
     @property

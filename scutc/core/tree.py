@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
 
 from .assignment import SHRINKAGE
 from .fusion import leading_directions
@@ -27,7 +28,7 @@ TOLERANCE = 1e-3
 
 def partitions(embedding: NDArray[np.float64], numbers: Iterable[int]) -> dict[int, NDArray[np.intp]]:
     """Labels for each number of clusters, some of which may not occur in them."""
-    merges = linkage(embedding[:, :N_DIRECTIONS], "ward")
+    merges = linkage(pdist(embedding[:, :N_DIRECTIONS]), "ward")
     labels = {}
     for n_clusters in numbers:
         points = leading_directions(embedding, n_clusters)

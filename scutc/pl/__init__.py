@@ -5,7 +5,19 @@ from ._confusion import confusion
 from ._convergence import convergence
 from ._embedding import embedding
 from ._genes import genes
+from ._n_clusters import n_clusters
 from ._orders import orders
 from ._spectrum import spectrum
+from ._stability import stability
 
-__all__ = ["affinity", "confusion", "convergence", "embedding", "genes", "orders", "spectrum"]
+__all__ = [
+    "affinity",
+    "confusion",
+    "convergence",
+    "embedding",
+    "genes",
+    "n_clusters",
+    "orders",
+    "spectrum",
+    "stability",
+]

@@ -34,7 +34,8 @@ def embedding(
         Annotated data matrix with a result of :func:`scutc.tl.utc` or :func:`scutc.tl.transfer`.
     color
         Columns of ``adata.obs`` or genes to colour cells by; the clusters by default, with a panel for each number of
-        clusters where there are several.
+        clusters where there are several. ``color="utc_confidence"`` shows how sure each cell's label is, and
+        ``color=["utc", "utc_confidence"]`` both side by side.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
     dimensions

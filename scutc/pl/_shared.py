@@ -91,7 +91,7 @@ def draw_bar(ax: Axes, colors: Sequence[str], sizes: ArrayLike, side: str) -> No
         ax.add_artist(line)
 
 
-def draw_legend(ax: Axes, labels: pd.Categorical, colors: Sequence[str]) -> None:
+def draw_legend(ax: Axes, labels: pd.Categorical, colors: Sequence[str], title: str | None = None) -> None:
     """Names and colours of the clusters, to the right of a plot, in as many columns as in scanpy's plots."""
     from matplotlib.lines import Line2D
 
@@ -100,4 +100,4 @@ def draw_legend(ax: Axes, labels: pd.Categorical, colors: Sequence[str]) -> None
         Line2D([], [], color=color, label=name, marker="o", ls="") for name, color in zip(names, colors, strict=True)
     ]
     n_columns = 1 if len(names) <= 14 else 2 if len(names) <= 30 else 3
-    ax.legend(handles=dots, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, ncols=n_columns)
+    ax.legend(handles=dots, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, ncols=n_columns, title=title)

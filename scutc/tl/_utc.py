@@ -204,7 +204,7 @@ def utc(
         obs={name: numbered_categories(found.labels) for name, found in cuts.items()}
         | {f"{name}_confidence": found.confidence for name, found in cuts.items()},
         obsm={f"X_{key_added}": model.embedding_} | {f"{name}_votes": found.votes for name, found in cuts.items()},
-        uns=_describe(model, list(cuts.values()), numbers, selectors),
+        uns=_describe(model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors),
         var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
     )
     added = [
@@ -259,16 +259,20 @@ def _genes(model: UTC, names: pd.Index, mask: NDArray[np.bool_] | None) -> pd.Da
     return genes[~genes.index.duplicated()]
 
 
-def _describe(model: UTC, cuts: list[Clustering], numbers: list[int], selectors: dict[str, Any]) -> dict[str, Any]:
-    """What goes to ``uns``: only what h5ad and zarr can hold, so no ``None`` and no integer keys."""
-    single = len(cuts) == 1
-    given = None if not numbers else numbers[0] if single else np.array(numbers)
-    params = parameters_to_record(model) | {"n_clusters": given} | selectors
+def _describe(model: UTC, cuts: list[Clustering], given: Any, selectors: dict[str, Any]) -> dict[str, Any]:
+    """What goes to ``uns``: only what h5ad and zarr can hold, so no ``None`` and no integer keys.
+
+    ``given`` is the number of clusters that was given, an array if it was a sequence.
+    """
+    single = np.ndim(given) == 0
+    params = (
+        parameters_to_record(model) | {"n_clusters": given if given is None or not single else int(given)} | selectors
+    )
     per_order = {str(order): np.array([cut.agreement[order] for cut in cuts]) for order in cuts[0].agreement}
     stabilities = {str(len(cut.stability)): cut.stability for cut in cuts}
     result: dict[str, Any] = {
         "params": {name: value for name, value in params.items() if value is not None},
-        "n_clusters": model.n_clusters_ if given is None else given,
+        "n_clusters": model.n_clusters_ if single else given,
         "n_clusters_method": RULE if given is None else "given",
         "spectrum": model.spectrum_,
         "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
