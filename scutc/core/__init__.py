@@ -10,8 +10,10 @@
 ``affinities``      how 2, 3 or 4 cells lie to each other: what each order says about pairs, or its ``tensors``
 ``fusion``          the orders brought to one scale and added
 ``solvers``         from distances to an embedding
+``replicates``      the same from halves of the genes, to see what comes back
 ``n_clusters``      how many clusters
-``assignment``      from an embedding to labels
+``assignment``      from an embedding to labels; ``tree`` is a cheaper way, to compare views by
+``confidence``      how sure labels are, how stable clusters
 ``extension``       from labelled cells to all others
 ``pipeline``        all of it, from end to end
 ==================  ====================================================================================
