@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import warnings
 
+import dask.array as da
 import numpy as np
 import pytest
+from anndata import AnnData, read_h5ad
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
 
@@ -157,3 +159,34 @@ def test_without_halves_nothing_says_that_there_is_one_cluster():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert UTC(metric="euclidean").fit(scutc.datasets.syndata1().X).n_clusters_ > 1
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 60])
+def test_estimate_and_confidence_are_the_same_for_any_input_and_number_of_threads(n_landmarks, tmp_path):
+    adata = make_groups((60, 40, 30), n_genes=2200)  # of which some are screened out
+    adata.write_h5ad(tmp_path / "dense.h5ad")
+    inputs = {
+        "threads": adata.X,
+        "CSR": sparse.csr_matrix(adata.X),
+        "backed": read_h5ad(tmp_path / "dense.h5ad", backed="r").X,
+        "Dask": da.from_array(adata.X, chunks=(50, -1)),
+    }
+    one = UTC(n_landmarks=n_landmarks, n_jobs=1).fit(adata.X)
+    assert one.n_clusters_ == 3
+    for name, matrix in inputs.items():
+        other = UTC(n_landmarks=n_landmarks, n_jobs=2).fit(matrix)
+        for field in ("labels_", "votes_", "confidence_", "stability_", "n_clusters_scores_", "n_clusters_spread_"):
+            np.testing.assert_allclose(
+                getattr(other, field), getattr(one, field), atol=1e-9, err_msg=f"{name}: {field}"
+            )
+
+
+def test_results_without_structure_survive_a_file(tmp_path):
+    adata = AnnData(one_population(60, 0))
+    with pytest.warns(UserWarning, match="one cluster"):
+        scutc.tl.utc(adata)
+    adata.write_h5ad(tmp_path / "one.h5ad")
+    again = read_h5ad(tmp_path / "one.h5ad")
+    assert again.obs["utc"].cat.categories.to_list() == ["0"]
+    np.testing.assert_array_equal(again.uns["utc"]["n_clusters_scores"], adata.uns["utc"]["n_clusters_scores"])
+    np.testing.assert_array_equal(again.obsm["utc_votes"], adata.obsm["utc_votes"])
