@@ -107,6 +107,7 @@ def orders(
             orders=(order,),
             n_landmarks=None,  # these are few cells already
             screen_genes=False,  # and these genes are chosen
+            n_splits=0,  # only the embedding is asked for
             solver="spectral",
             solver_params=None,
             n_jobs=settings.n_jobs,
