@@ -56,9 +56,9 @@ class PositiveInteger:
 
     def __call__(self, name: str, value: Any) -> None:
         """Raise unless it is."""
-        if any(value is other or (type(value) is type(other) and value == other) for other in self.others):
+        if any(value is other or (isinstance(value, str) and value == other) for other in self.others):
             return
-        if not is_integer(value) or value < 1:
+        if not is_integer(value) or (value < 1 and value not in self.others):
             valid = " or ".join(["a positive integer", *map(repr, self.others)])
             msg = f"{name}={value!r} is not {valid}."
             raise ValueError(msg)

@@ -159,8 +159,8 @@ def test_p_values_are_those_of_permutations():
 def test_false_discovery_rate_is_that_of_benjamini_and_hochberg():
     p_values = np.array([0.9, 0.01, 0.2, 0.6, 0.24])
     # At a rate of one half: 0.01 <= 0.1, 0.2 <= 0.2, 0.24 <= 0.3, but 0.6 > 0.4 and 0.9 > 0.5.
-    np.testing.assert_array_equal(benjamini_hochberg(p_values), [False, True, True, False, True])
-    assert not benjamini_hochberg(np.array([0.8, 0.9])).any()
+    np.testing.assert_array_equal(benjamini_hochberg(p_values, 0.5), [False, True, True, False, True])
+    assert not benjamini_hochberg(np.array([0.8, 0.9]), 0.5).any()
 
 
 @pytest.mark.parametrize(("n_cells", "n_genes"), [(15, 500), (60, 199)])
@@ -368,3 +368,11 @@ def test_there_is_no_picture_where_genes_were_not_screened():
     scutc.tl.utc(adata, 3, screen_genes=False)
     with pytest.raises(ValueError, match="key='utc' has no scores of genes"):
         scutc.pl.genes(adata)
+
+
+def test_of_several_tries_the_one_that_keeps_most_counts_and_one_is_enough_without_noise(monkeypatch):
+    tries = iter([range(10), range(20, 45), range(5)])
+    monkeypatch.setattr(genes, "_find", lambda *_: np.array(next(tries)))
+    np.testing.assert_array_equal(genes._finders(None, np.arange(100), None), np.arange(20, 45))
+    tries = iter([range(60)])
+    np.testing.assert_array_equal(genes._finders(None, np.arange(100), None), np.arange(60))

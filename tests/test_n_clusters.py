@@ -102,7 +102,7 @@ def test_a_small_clear_group_is_not_one_cluster():
 def test_seeds_agree_on_real_cells():
     import scanpy as sc
 
-    X = sc.datasets.pbmc68k_reduced().raw.X[:300]
+    X = sc.datasets.pbmc68k_reduced().raw.X
     found = {UTC(random_state=seed).fit(X).n_clusters_ for seed in range(3)}
     assert len(found) == 1
 
@@ -120,7 +120,7 @@ def test_more_clusters_than_cells_that_were_halved(monkeypatch):
     monkeypatch.setattr("scutc.core.replicates.MAX_CELLS", 20)
     model = UTC(30, n_splits=1).fit(make_groups((40, 30), n_genes=400).X)
     assert len(np.unique(model.labels_)) == 30
-    assert len(model.stability_) == 30
+    assert np.isnan(model.stability_).sum() == 30 - len(np.unique(model.labels_[model.votes_[:, -1] >= 0]))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
@@ -142,10 +142,41 @@ def test_fewer_splits_are_a_choice_and_none_leaves_it_to_the_orders():
     assert not any("halves" in line for line in lines)
 
 
+def test_zero_splits_of_any_integer_type():
+    assert UTC(3, n_splits=np.int64(0)).fit(make_groups(n_genes=400).X).votes_.shape == (45, 7)
+
+
 @pytest.mark.parametrize("n_splits", [-1, 1.5, "many", None, True])
 def test_what_is_no_number_of_splits(n_splits):
     with pytest.raises(ValueError, match=r"n_splits=.* is not a positive integer or 'auto' or 0"):
         UTC(n_splits=n_splits).fit(make_groups().X)
+
+
+@pytest.mark.parametrize("n_cells", [20, 30])
+def test_screening_of_many_genes_makes_no_clusters_of_noise(n_cells):
+    # Genes that are chosen on all cells must not seem to agree afterwards.
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(n_cells, 20_000))
+        with pytest.warns(UserWarning, match="one cluster"):
+            assert UTC(random_state=seed).fit(X).n_clusters_ == 1
+
+
+def test_one_order_alone_is_not_compared_with_itself():
+    adata = make_groups((25, 20, 15), n_genes=60)
+    model = UTC(orders=(2,)).fit(adata.X)
+    assert model.n_clusters_ == 3
+    np.testing.assert_array_equal(model.n_clusters_reproduced_, 0.5)
+    np.testing.assert_array_equal(model.stability_, [np.nan] * 3)
+
+
+@pytest.mark.parametrize(
+    ("n_genes", "orders", "rule"),
+    [(400, (2, 3, 4), "halves of the genes"), (60, (2, 3, 4), "single orders"), (60, (3,), "separation")],
+)
+def test_how_it_was_found_is_recorded(n_genes, orders, rule):
+    adata = make_groups(n_genes=n_genes)
+    scutc.tl.utc(adata, orders=orders)
+    assert rule in adata.uns["utc"]["n_clusters_method"]
 
 
 def test_the_first_splits_are_the_same_however_many_there_are():

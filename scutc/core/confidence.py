@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from .solvers import Solution
 
-# Labels dealt at random agree as well as these with a probability of one in a hundred: then it is no chance.
-N_DEALS = 99
+# Halves agree beyond chance if labels that are dealt to the cells at random agree as well in fewer than this part of so
+# many deals.
+CHANCE, N_DEALS = 0.05, 199
 
 
 def confidence(solution: Solution, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:
@@ -40,7 +41,7 @@ def confidence(solution: Solution, labels: NDArray[np.intp], n_clusters: int) ->
 def silhouettes(points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:
     """For each cell how much nearer the centre of its own cluster is than that of the next, from −1 to 1.
 
-    Distances to centres make it linear in the number of cells. Clusters that do not occur have no centre.
+    Distances to centres make it linear in the number of cells. A cell that is a cluster by itself has 0, as usual.
     """
     members = np.eye(n_clusters)[labels]
     sizes = members.sum(axis=0)
@@ -54,7 +55,7 @@ def silhouettes(points: NDArray[np.float64], labels: NDArray[np.intp], n_cluster
     if not np.isfinite(other).all():  # a single cluster
         return np.zeros(len(labels))
     larger = np.maximum(own, other)
-    return np.divide(other - own, larger, out=np.zeros(len(labels)), where=larger > 0)
+    return np.divide(other - own, larger, out=np.zeros(len(labels)), where=(larger > 0) & (sizes[labels] > 1))
 
 
 def stability(labels: NDArray[np.intp], votes: Sequence[NDArray[np.intp]], n_clusters: int) -> NDArray[np.float64]:
@@ -97,4 +98,5 @@ def agree_beyond_chance(halves: Sequence[NDArray[np.intp]], n_clusters: int, see
         )
 
     found = pairs_together(second for _, second in splits)
-    return all(pairs_together(rng.permutation(second) for _, second in splits) < found for _ in range(N_DEALS))
+    dealt = [pairs_together(rng.permutation(second) for _, second in splits) for _ in range(N_DEALS)]
+    return bool(np.mean(np.array(dealt) >= found) < CHANCE)

@@ -44,6 +44,9 @@ MIN_GENES_IN_ROUND = 8
 # Using the structure wants a generous choice, as many weak genes carry much together: so large a part of the genes that
 # are called informative may be noise.
 FALSE_DISCOVERY_RATE = 0.5
+# But at first it must be beyond doubt that there is structure: at this rate a gene is found, or none is informative.
+# Else a few genes that are so by chance would choose others like them, which then seem to agree.
+STRICT_RATE = 0.05
 # Nor does noise do harm among so few genes: the best ones up to this number stay, informative or not. Dropping those of
 # 2000 variable genes that were not informative cost 0.03 in mean ARI.
 MIN_KEPT = 2000
@@ -84,7 +87,8 @@ def screen_genes(cells: Any, settings: Settings) -> GeneScreen | None:
         directions = genes.directions(_finders(genes, others, rng))
         scores[judged] = genes.scores(judged, directions)
         p_values[judged] = genes.p_values(judged, scores[judged], directions)
-    informative = benjamini_hochberg(p_values)
+    informative = benjamini_hochberg(p_values, FALSE_DISCOVERY_RATE)
+    informative &= benjamini_hochberg(p_values, STRICT_RATE).any()
     kept = np.ones(n_genes, dtype=bool)
     if informative.any():
         kept = informative.copy()
@@ -128,10 +132,10 @@ def _find(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generator) 
     return candidates[kept]
 
 
-def benjamini_hochberg(p_values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which genes to call informative so that the false discovery rate is expected to be kept (Benjamini–Hochberg)."""
+def benjamini_hochberg(p_values: NDArray[np.float64], rate: float) -> NDArray[np.bool_]:
+    """Which genes to call informative so that this false discovery rate is expected to be kept (Benjamini–Hochberg)."""
     ranking = np.argsort(p_values, kind="stable")
-    limits = FALSE_DISCOVERY_RATE * np.arange(1, len(p_values) + 1) / len(p_values)
+    limits = rate * np.arange(1, len(p_values) + 1) / len(p_values)
     below = np.flatnonzero(p_values[ranking] <= limits)
     informative = np.zeros(len(p_values), dtype=bool)
     informative[ranking[: below.max(initial=-1) + 1]] = True

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .solvers import Solution
 
-RULE = "information that comes back in halves of the genes, and separation"
-
 MAX_CLUSTERS = 20
 MIN_MEAN_SIZE = 3
 # What a silhouette of 1 is worth, in nats of information. Chosen on 40 labelled sets, with the same result (39 times)
-# or one next to it whichever of them was left out; from 4 to 7 mean ARI differs by less than its standard error.
+# or one next to it whichever of them was left out; from 4 to 6 mean ARI differs by less than its standard error.
 WORTH_OF_SEPARATION = 5.0
 # Where there are clusters, so large a part of the labels' information comes back, and so many nats more of it than do
 # not. A population that is cut in half along a gradient, such as the depth of its cells, keeps less; a cluster of less
@@ -44,6 +42,8 @@ class NClustersEstimate:
     """Standard deviation of the score over the halves."""
     reproduced: NDArray[np.float64]
     """The part of the labels' information that comes back."""
+    rule: str
+    """How it was chosen."""
 
 
 def estimate_n_clusters(solution: Solution, replicates: Replicates | None, settings: Settings) -> NClustersEstimate:
@@ -58,17 +58,22 @@ def estimate_n_clusters(solution: Solution, replicates: Replicates | None, setti
     candidates = range(2, min(MAX_CLUSTERS, n_cells // MIN_MEAN_SIZE) + 1)
     if not candidates or not solution.spectrum[0] > 0:
         nothing = np.zeros(1)
-        return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing)
+        return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing, "no structure, or too few cells")
     settings.report(f"number of clusters: {candidates[0]} to {candidates[-1]}")
     orders = [solution.embeddings[order,] for order in solution.orders]
     labels = partitions(solution.embedding, candidates)
-    views = replicates.partitions(candidates) if replicates else [partitions(order, candidates) for order in orders]
+    if replicates:
+        views, rule = replicates.partitions(candidates), "what comes back in halves of the genes, and separation"
+    elif len(orders) > 1:
+        views, rule = [partitions(order, candidates) for order in orders], "what single orders share, and separation"
+    else:
+        views, rule = [], "separation"
     cells = replicates.cells if replicates else slice(None)
     shown = {number: labels[number][cells] for number in candidates}
     entropies = np.array([entropy(np.bincount(shown[number])) for number in candidates])
-    information = np.array(
-        [[mutual_information(shown[number], view[number]) for number in candidates] for view in views]
-    )
+    information = np.array([[mutual_information(shown[k], view[k]) for k in candidates] for view in views])
+    if not views:  # nothing to compare with: as much speaks for a number as against it
+        information = entropies[None] / 2
     separation = [
         np.mean([silhouettes(order[:, :number], labels[number], number) for order in orders]) for number in candidates
     ]
@@ -83,7 +88,9 @@ def estimate_n_clusters(solution: Solution, replicates: Replicates | None, setti
         )
         warn(msg)
         n_clusters = 1
-    return NClustersEstimate(n_clusters, np.array(candidates), scores.mean(axis=0), scores.std(axis=0), reproduced)
+    return NClustersEstimate(
+        n_clusters, np.array(candidates), scores.mean(axis=0), scores.std(axis=0), reproduced, rule
+    )
 
 
 def mutual_information(labels: NDArray[np.intp], others: NDArray[np.intp]) -> float:

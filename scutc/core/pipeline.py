@@ -60,8 +60,10 @@ class Clustering:
     confidence: NDArray[np.float64]
     """How sure each cell's label is, from 0 to 1."""
     stability: NDArray[np.float64]
-    """How well each cluster is found again in halves of the genes, or without these in single orders, from 0 to 1."""
-    votes: NDArray[np.int32]
+    """How well each cluster is found again in halves of the genes, or without these in single orders, from 0 to 1.
+
+    Missing where there is but one view."""
+    votes: NDArray[np.signedinteger[Any]]
     """Cells × views: the clusters that each subset of the orders finds, and each half of the genes; −1 for cells that
     were not looked at."""
     labels_of_embedded: NDArray[np.intp]
@@ -92,7 +94,8 @@ class Model:
         """So many clusters; a warning where halves of the genes agree on them no better than by chance."""
         assignment = assign(self.solution, n_clusters, self.settings)
         halves = self._votes_of_halves(n_clusters)
-        if self.estimate is None and not agree_beyond_chance(halves, n_clusters, self.settings.seed):
+        estimated = self.estimate is not None and n_clusters == self.n_clusters
+        if not estimated and not agree_beyond_chance(halves, n_clusters, self.settings.seed):
             msg = (
                 f"{n_clusters} clusters are no more reproducible than in data whose genes are permuted one by one: two "
                 "halves of the genes agree on them no better than by chance."
@@ -148,11 +151,19 @@ class Model:
         if self.replicates is not None:
             return stability(labels[self.replicates.cells], halves, n_clusters)
         alone = list(assignment.single_orders.values())
-        return stability(labels, alone or list(assignment.votes.values()), n_clusters)
+        # A single view is the clustering itself, which says nothing of how stable it is.
+        return stability(labels, alone, n_clusters) if len(alone) > 1 else np.full(n_clusters, np.nan)
 
-    def _all_votes(self, assignment: Assignment, halves: list[NDArray[np.intp]], n_cells: int) -> NDArray[np.int32]:
+    def _all_votes(
+        self, assignment: Assignment, halves: list[NDArray[np.intp]], n_cells: int
+    ) -> NDArray[np.signedinteger[Any]]:
         """Cells × views, the clusters of each numbered by size."""
-        votes = np.full((n_cells, len(assignment.votes) + len(halves)), -1, dtype=np.int32)
+        n_clusters = int(assignment.labels.max()) + 1
+        votes = np.full(
+            (n_cells, len(assignment.votes) + len(halves)),
+            -1,
+            dtype=np.int16 if n_clusters <= np.iinfo(np.int16).max else np.int32,
+        )
         embedded = np.arange(n_cells) if self.embedded.landmarks is None else self.embedded.landmarks
         for column, of_orders in enumerate(assignment.votes.values()):
             votes[embedded, column] = number_by_size(of_orders)

@@ -13,14 +13,14 @@ import numpy as np
 from .affinities.base import MIN_SAMPLE
 from .genes import MIN_CELLS, MIN_GENES
 from .geometry import Geometry
-from .metric import UndefinedCellsError
+from .metric import METRICS, UndefinedCellsError
 from .sampling import evenly_spread, halve
 from .settings import no_report
 from .solvers import solve_all_orders
 from .tree import partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # "auto": so many times the genes are halved where the number of clusters is to be found, for which more than a few are
 # needed lest it depend on how they fell, and where it is given.
 SPLITS_TO_ESTIMATE, SPLITS_IF_GIVEN = 4, 1
+# Of random numbers, other than that of the screening of genes.
+STREAM = 1
 # So many cells, evenly spread, tell what comes back.
 MAX_CELLS = 1000
 
@@ -58,23 +60,33 @@ def number_of_splits(wanted: int | str, *, estimate: bool) -> int:
 def replicate(rows: Any, settings: Settings) -> Replicates | None:
     """Embed the rows of a dense or CSR matrix by halves of its columns; ``None`` where there are too few of either."""
     n_splits = number_of_splits(settings.n_splits, estimate=settings.n_clusters is None)
-    n_cells, n_genes = rows.shape
+    n_genes = rows.shape[1]
     if not n_splits or n_genes < MIN_GENES:
         return None
-    rng = np.random.default_rng([settings.seed, n_genes])
+    rng = np.random.default_rng([settings.seed, n_genes, STREAM])
     halves = [half for _ in range(n_splits) for half in halve(np.arange(n_genes), rng)]
-    cells = evenly_spread(n_cells, MAX_CELLS)
+    cells = comparable_cells(rows, halves, settings.metric)
+    if len(cells) < MIN_CELLS:
+        return None
+    settings.report(f"{len(halves)} halves of the genes")
     # As few anchors and pairs as many cells have: twice as many gave no better numbers of clusters.
     of_a_half = replace(settings, n_anchors=MIN_SAMPLE, n_pairs=MIN_SAMPLE, report=no_report)
-    while len(cells) >= MIN_CELLS:
-        some = rows if len(cells) == n_cells else rows[cells]
+    some, embeddings = rows[cells], []
+    for half in settings.progress(halves):
+        geometry = Geometry.of(some[:, half], settings.metric, settings.n_jobs)
+        embeddings.append(solve_all_orders(geometry, of_a_half).embedding)
+    return Replicates(cells, embeddings)
+
+
+def comparable_cells(rows: Any, halves: Sequence[NDArray[np.intp]], metric: str) -> NDArray[np.intp]:
+    """Positions of evenly spread cells, without those that one of the halves says nothing of."""
+    cells = evenly_spread(rows.shape[0], MAX_CELLS)
+    for half in halves:
         try:
-            geometries = [Geometry.of(some[:, half], settings.metric, settings.n_jobs) for half in halves]
-        except UndefinedCellsError as error:  # of which half of the genes say nothing: nor can they be compared
+            part = rows[cells][:, half]
+            METRICS[metric].of(part).standardize(part)
+        except UndefinedCellsError as error:
             cells = np.delete(cells, error.positions)
-            continue
-        settings.report(f"{len(halves)} halves of the genes")
-        return Replicates(
-            cells, [solve_all_orders(geometry, of_a_half).embedding for geometry in settings.progress(geometries)]
-        )
-    return None
+            if len(cells) < MIN_CELLS:
+                break
+    return cells

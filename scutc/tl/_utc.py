@@ -21,7 +21,6 @@ from .._anndata import (
 from .._estimator import UTC
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
-from ..core.n_clusters import RULE
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ def utc(
         logg.info(f"    kept {kept} of {len(model.kept_genes_)} genes, {informative} of them informative")
         added.append(f"'{key_added}_informative' and '{key_added}_score' of each gene (adata.var)")
     if n_clusters is None:
-        logg.info(f"    estimated {model.n_clusters_} clusters ({RULE})")
+        logg.info(f"    estimated {model.n_clusters_} clusters ({target.uns[key_added]['n_clusters_method']})")
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
     return target if copy else None
 
@@ -273,7 +272,7 @@ def _describe(model: UTC, cuts: list[Clustering], given: Any, selectors: dict[st
     result: dict[str, Any] = {
         "params": {name: value for name, value in params.items() if value is not None},
         "n_clusters": model.n_clusters_ if single else given,
-        "n_clusters_method": RULE if given is None else "given",
+        "n_clusters_method": "given" if model._model.estimate is None else model._model.estimate.rule,
         "spectrum": model.spectrum_,
         "order_spectra": {str(order): values for order, values in model.order_spectra_.items()},
         "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},
