@@ -75,6 +75,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         How sure each cell's label is, from 0 to 1.
     stability_
         How well each cluster is found again in halves of the genes, from 0 to 1; without these, in single orders.
+        Missing for clusters of which no cell was looked at, and where there is but one order.
     votes_
         Cells × views: the clusters that each subset of the orders finds, and each half of the genes; −1 for cells that
         were not looked at.

@@ -113,12 +113,12 @@ class Model:
             shares = vote(weights, labels, n_clusters, sure)
             sure = shares[np.arange(len(shares)), labels_of_all]
         return Clustering(
-            labels_of_all,
-            assignment.agreement,
-            sure,
-            self._stability(labels, assignment, halves),
-            self._all_votes(assignment, halves, len(labels_of_all)),
-            labels,
+            labels=labels_of_all,
+            agreement=assignment.agreement,
+            confidence=sure,
+            stability=self._stability(labels, assignment, halves),
+            votes=self._all_votes(assignment, halves, len(labels_of_all)),
+            labels_of_embedded=labels,
         )
 
     def extend(
