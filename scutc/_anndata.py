@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,10 +236,12 @@ def write_result(
     obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
     obsm: Mapping[str, NDArray[Any]],
     uns: dict[str, Any],
+    colors: Mapping[str, list[str]] = MappingProxyType({}),
     var: pd.DataFrame | None = None,
 ) -> None:
     """Write columns of ``obs`` and ``var``, arrays of ``obsm`` and ``uns[key]``, and drop what no longer fits.
 
+    ``colors`` are those of columns of ``obs``, for which scanpy's own would not do.
     ``var`` are the genes' columns, named without the key; genes that it does not have get what is missing.
     """
     with warnings.catch_warnings():
@@ -254,6 +257,8 @@ def write_result(
                 del adata.var[f"{key}_{name}"]
         for name, values in obs.items():
             adata.obs[name] = values
-            colors = adata.uns.get(f"{name}_colors")
-            if colors is not None and isinstance(values, pd.Categorical) and len(colors) != len(values.categories):
+            stored = adata.uns.get(f"{name}_colors")
+            if name in colors:
+                adata.uns[f"{name}_colors"] = colors[name]
+            elif stored is not None and isinstance(values, pd.Categorical) and len(stored) != len(values.categories):
                 del adata.uns[f"{name}_colors"]

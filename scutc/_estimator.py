@@ -30,6 +30,7 @@ from ._validation import (
 from .core import pipeline
 from .core.affinities import AFFINITIES, COSINES, ORDERS
 from .core.blocks import check_finite, check_readable, is_out_of_memory
+from .core.extension import descend
 from .core.genes import MIN_CELLS, MIN_GENES, MIN_KEPT
 from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
 from .core.metric import METRICS, usable_metric
@@ -77,8 +78,11 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         How well each cluster is found again in halves of the genes, from 0 to 1; without these, in single orders.
         Missing for clusters of which no cell was looked at, and where there is but one order.
     votes_
-        Cells × views: the clusters that each subset of the orders finds, and each half of the genes; −1 for cells that
-        were not looked at.
+        Cells × views: the clusters that all orders together find, each order alone, and each half of the genes; −1 for
+        cells that were not looked at.
+    tree_
+        How the clusters merge, in the form of :func:`scipy.cluster.hierarchy.linkage`. Cluster ``i`` has the number
+        ``i``, and the distance of two is the part of the votes that separate them.
     informative_genes_
         For each gene whether it shares structure with others; ``None`` where genes were not screened.
     kept_genes_
@@ -285,6 +289,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self._model, self._clustering = model, clustering
         self.labels_, self.agreement_ = clustering.labels, clustering.agreement
         self.confidence_, self.stability_, self.votes_ = clustering.confidence, clustering.stability, clustering.votes
+        self.tree_ = clustering.tree
         self.embedding_ = model.embedding
         self.n_clusters_ = model.n_clusters
         self.n_clusters_candidates_ = None if model.estimate is None else model.estimate.candidates
@@ -403,7 +408,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         >>> len(set(zip(groups[60:], model.predict(X[60:]))))
         3
         """
-        return self._place(X)[1].argmax(axis=1)
+        return descend(self._place(X)[1], self.tree_)
 
     @property
     def _n_features_out(self) -> int:

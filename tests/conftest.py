@@ -14,18 +14,7 @@ from anndata import AnnData
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from scutc.core import assignment
-
-MAX_STARTS = assignment.MAX_STARTS
 mpl.use("Agg")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _few_starts():
-    """Most of the time would go to the mixtures' starts, and few tests are about how good the labels are."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignment, "MAX_STARTS", 2)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,13 +22,6 @@ def _one_blas_thread():
     """Tests run in parallel, one process for each core: threads of BLAS would only wait for each other."""
     with threadpool_limits(limits=1):
         yield
-
-
-@pytest.fixture(autouse=True)
-def _all_starts(request, monkeypatch):
-    """As many starts as users get where the quality of the labels is the subject."""
-    if request.node.get_closest_marker("quality"):
-        monkeypatch.setattr(assignment, "MAX_STARTS", MAX_STARTS)
 
 
 def make_groups(sizes: tuple[int, ...] = (20, 15, 10), n_genes: int = 60, seed: int = 0) -> AnnData:
@@ -104,3 +86,10 @@ def _hash(content: bytes) -> str:
 @pytest.fixture
 def adata() -> AnnData:
     return make_groups()
+
+
+def blobs(sizes=(40, 30, 20), n_directions=5, seed=0):
+    """Points in groups of these sizes, and the group of each."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    return rng.normal(size=(len(truth), n_directions)) + 6 * rng.normal(size=(len(sizes), n_directions))[truth], truth

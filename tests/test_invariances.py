@@ -77,7 +77,6 @@ def test_permuting_cells_permutes_the_solution(metric, seed):
     assert_same(fit(X, metric), fit(X[order], metric), order)
 
 
-@pytest.mark.quality
 @pytest.mark.parametrize("metric", METRICS)
 def test_labels_do_not_change_either(metric):
     X, rng = data(0)

@@ -1,92 +1,125 @@
-"""Cuts of one tree, and the mixture that improves them."""
+"""One tree of clusters, of which any number is a cut."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture
 
-from scutc.core.assignment import SHRINKAGE
-from scutc.core.tree import cut, mixture, partitions
+from conftest import blobs
+from scutc.core import tree as trees
+from scutc.core.tree import ClusterTree, grow_tree, merge, number_by_size
+from scutc.core.views import Leaves, View, cut
 
 
-def blobs(sizes=(40, 30, 20), n_directions=5, seed=0):
+def grow(*embeddings, n_leaves=None, monkeypatch=None):
+    """The tree of embeddings that are views by some orders."""
+    if n_leaves is not None:
+        monkeypatch.setattr(Leaves.of.__func__, "__defaults__", (n_leaves,))
+    views = {(order,): embedding for order, embedding in enumerate(embeddings, 2)}
+    return grow_tree(SimpleNamespace(embedding=embeddings[0], embeddings=views, nested=True))
+
+
+class Opinion(View):
+    """A view whose votes are given."""
+
+    def __init__(self, votes, points=None, *, separate=True):
+        self.votes, self.separate = votes, separate
+        n_cells = len(next(iter(votes.values())))
+        super().__init__(np.zeros((n_cells, 1)) if points is None else points)
+
+    def partition(self, n_clusters):
+        return self.votes[n_clusters]
+
+    def separates(self, labels, n_clusters):
+        return self.separate
+
+
+@pytest.fixture
+def two_only(monkeypatch):
+    """Views vote on two clusters only."""
+    monkeypatch.setattr(trees, "RESOLUTIONS", (2,))
+
+
+def labels_of(*views, n_clusters=2):
+    return number_by_size(cut(merge(dict(enumerate(views))), n_clusters))
+
+
+def test_labels_are_numbered_by_size_ties_by_first_cell():
+    labels = np.array([7, 3, 3, 9, 9, 7, 1])
+    np.testing.assert_array_equal(number_by_size(labels), [0, 1, 1, 2, 2, 0, 3])
+
+
+def test_the_tree_follows_the_majority(two_only):
+    majority, dissent = {2: np.array([0, 0, 0, 1, 1, 1])}, {2: np.array([0, 0, 1, 1, 1, 1])}
+    labels = labels_of(Opinion(majority), Opinion(dissent), Opinion(majority))
+    np.testing.assert_array_equal(labels, majority[2])
+
+
+def test_one_view_that_sees_is_not_outvoted_by_two_that_see_nothing(two_only):
+    seeing, blind = {2: np.array([0, 0, 0, 1, 1, 1])}, {2: np.array([0, 1, 1, 0, 1, 1])}
+    views = [Opinion(blind, separate=False), Opinion(seeing), Opinion(blind, separate=False)]
+    np.testing.assert_array_equal(labels_of(*views), seeing[2])
+    # If none sees anything all are asked.
+    views[1].separate = False
+    np.testing.assert_array_equal(labels_of(*views), [1, 0, 0, 1, 0, 0])
+
+
+@pytest.mark.parametrize(("places", "labels"), [([0, 1, 9] * 2, [0, 0, 1] * 2), ([0, 8, 9] * 2, [1, 0, 0] * 2)])
+def test_the_nearest_are_together_where_votes_are_tied(two_only, places, labels):
+    view = Opinion({2: np.zeros(6, dtype=np.intp)}, np.array(places, dtype=float)[:, None])
+    np.testing.assert_array_equal(labels_of(view), labels)
+
+
+def test_distances_in_the_tree_are_the_part_of_the_votes_that_separate(monkeypatch):
+    monkeypatch.setattr(trees, "RESOLUTIONS", (2, 3))
+    views = [
+        Opinion({2: np.array([0, 0, 0, 1, 1, 1, 1, 1, 1]), 3: np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])}),
+        Opinion({2: np.array([0, 0, 0, 1, 1, 1, 0, 0, 0]), 3: np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])}),
+    ]
+    merges = merge(dict(enumerate(views)))
+    np.testing.assert_allclose(merges[-2:, 2], [0.75, 0.875], atol=1e-5)
+
+
+@given(n_cells=st.integers(1, 40), n_leaves=st.integers(2, 40), seed=st.integers(0, 9), data=st.data())
+def test_any_number_of_clusters_exactly_and_nested(n_cells, n_leaves, seed, data):
     rng = np.random.default_rng(seed)
-    truth = np.repeat(np.arange(len(sizes)), sizes)
-    return rng.normal(size=(len(truth), n_directions)) + 6 * rng.normal(size=(len(sizes), n_directions))[truth], truth
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        embeddings = [rng.normal(size=(n_cells, 6)) * np.arange(6, 0, -1) for _ in range(2)]
+        tree = grow(*embeddings, n_leaves=n_leaves, monkeypatch=monkeypatch)
+    finer = data.draw(st.integers(1, n_cells))
+    coarser = data.draw(st.integers(1, finer))
+    fine, coarse = tree.cut(finer), tree.cut(coarser)
+    for labels, number in ((fine, finer), (coarse, coarser)):
+        counts = np.bincount(labels)
+        assert len(counts) == number
+        assert counts.min() > 0
+        assert (np.diff(counts) <= 0).all()
+    assert len(set(zip(fine, coarse, strict=True))) == finer
+    above = tree.above(fine)
+    assert above.shape == (finer - 1, 4)
+    if finer > 1:
+        assert is_valid_linkage(above)
+    # What it says of the clusters is how the tree itself merges them.
+    np.testing.assert_array_equal(number_by_size(cut(above, coarser)[fine]), coarse)
 
 
-@given(n_cells=st.integers(2, 30), data=st.data())
-def test_a_cut_is_that_of_scipy(n_cells, data):
-    n_clusters = data.draw(st.integers(1, n_cells))
-    points = np.random.default_rng(data.draw(st.integers(0, 9))).normal(size=(n_cells, 3))
-    merges = linkage(points, "ward")
-    labels = cut(merges, n_clusters)
-    assert len(np.unique(labels)) == n_clusters
-    assert adjusted_rand_score(labels, cut_tree(merges, n_clusters).ravel()) == 1.0
+@pytest.mark.parametrize("n_leaves", [20, 500])
+def test_clear_groups_are_found_by_cells_and_by_leaves(monkeypatch, n_leaves):
+    points, truth = blobs(sizes=(120, 60, 20))
+    tree = grow(points, points, n_leaves=n_leaves, monkeypatch=monkeypatch)
+    assert isinstance(tree, ClusterTree)
+    assert adjusted_rand_score(truth, tree.cut(3)) == 1.0
 
 
-def test_a_cut_into_more_clusters_than_cells_is_one_for_each():
-    assert len(np.unique(cut(linkage(np.arange(4.0)[:, None], "ward"), 9))) == 4
-
-
-def test_cuts_of_points_that_coincide_have_as_many_clusters_as_asked_for():
-    assert len(np.unique(cut(linkage(np.zeros((10, 2)), "ward"), 4))) == 4
-
-
-def test_cuts_are_nested():
-    merges = linkage(blobs()[0], "ward")
-    coarse, fine = cut(merges, 3), cut(merges, 8)
-    assert len(set(zip(coarse, fine, strict=True))) == 8
-
-
-def test_the_mixture_is_the_one_of_scikit_learn_from_the_same_start():
-    points, _ = blobs(seed=3)
-    points /= np.sqrt(points.var(axis=0).mean())
-    start = np.random.default_rng(0).integers(3, size=len(points))
-    centers = np.array([points[start == label].mean(axis=0) for label in range(3)])
-    scatter = sum(np.cov(points[start == label].T, bias=True) * np.sum(start == label) for label in range(3))
-    theirs = GaussianMixture(
-        3,
-        covariance_type="tied",
-        reg_covar=SHRINKAGE,
-        weights_init=np.bincount(start) / len(points),
-        means_init=centers,
-        precisions_init=np.linalg.inv(scatter / len(points) + SHRINKAGE * np.eye(points.shape[1])),
-        max_iter=1,
-        tol=0.0,
-    )
-    with pytest.warns(UserWarning, match="did not converge"):
-        theirs.fit(points)
-    # One step of theirs is an expectation and a maximisation; then the next expectation is asked for.
-    np.testing.assert_allclose(mixture(points, start, 3, n_steps=2), theirs.predict_proba(points), atol=1e-10)
-
-
-def test_the_mixture_mends_a_cut_and_does_not_depend_on_the_unit():
-    points, truth = blobs()
-    start = truth.copy()
-    start[:5] = 2
-    probabilities = mixture(points, start, 3)
-    np.testing.assert_array_equal(probabilities.argmax(axis=1), truth)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    np.testing.assert_allclose(mixture(1e6 * points, start, 3), probabilities, atol=1e-9)
-
-
-def test_a_cluster_without_cells_stays_without():
-    points, truth = blobs()
-    assert mixture(points, truth, 4)[:, 3].max() < 1e-6
-
-
-def test_points_that_all_coincide_belong_to_clusters_by_size():
-    np.testing.assert_allclose(mixture(np.zeros((4, 2)), np.array([0, 0, 0, 1]), 2), np.tile([0.75, 0.25], (4, 1)))
-
-
-def test_partitions_of_one_number_do_not_depend_on_the_others():
-    points, truth = blobs()
-    some = partitions(points, [3, 7])
-    np.testing.assert_array_equal(some[3], partitions(points, range(2, 10))[3])
-    assert adjusted_rand_score(truth, some[3]) == 1.0
+def test_the_tree_does_not_depend_on_the_order_of_the_cells():
+    points, _ = blobs(sizes=(40, 30, 20, 10))
+    order = np.random.default_rng(0).permutation(len(points))
+    for n_clusters in (2, 4, 6):
+        shuffled = grow(points[order]).cut(n_clusters)
+        assert adjusted_rand_score(grow(points).cut(n_clusters)[order], shuffled) == 1.0

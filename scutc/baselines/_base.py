@@ -14,11 +14,11 @@ from sklearn.utils.validation import validate_data
 
 from .._parameters import check_parameters, estimator, parameter
 from .._validation import OneOf, PositiveInteger, check_n_clusters, check_seed, draw_seed
-from ..core.assignment import number_by_size
 from ..core.blocks import as_rows, check_finite
 from ..core.geometry import Geometry
 from ..core.metric import METRICS, usable_metric
 from ..core.parallel import one_blas_thread
+from ..core.tree import number_by_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
+from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.spatial.distance import pdist, squareform
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import estimator, parameter
 from .._validation import PositiveInteger
-from ..core.assignment import average_linkage
+from ..core.views import cut
 from ..core.warn import warn
 from ._base import GraphClusterer, normalized_cut
 
@@ -113,7 +114,7 @@ class CAN(GraphClusterer):
             return normalized_cut(affinity, self.n_clusters, self.seed_)
         # No distance inside a component: the tree joins its samples first.
         distances = np.where(components[:, None] == components, 0.0, geometry.distances)
-        return average_linkage(distances, self.n_clusters)
+        return cut(linkage(squareform(distances, checks=False), "average"), self.n_clusters)
 
 
 def spreading_penalties(squared: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:

@@ -7,35 +7,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .tree import mixture
+from .mixture import fit_mixture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from .solvers import Solution
+    from .views import View
 
 # Halves agree beyond chance if labels that are dealt to the cells at random agree as well in fewer than this part of so
 # many deals.
 CHANCE, N_DEALS = 0.05, 199
 
 
-def confidence(solution: Solution, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:
-    """For each cell how sure its label is, from 0 to 1: the mean over the embeddings of p (1 + s) / 2.
+def confidence(views: Collection[View], labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:
+    """For each cell how sure its label is, from 0 to 1: the mean over views of p (1 + s) / 2.
 
-    In each embedding, one for each subset of the orders, p is the probability of the label in a mixture with the
+    In each view, that of all orders and those of single ones, p is the probability of the label in a mixture with the
     clusters' centres and common covariance, and s the cell's silhouette.
     """
     if n_clusters == 1:
         return np.ones(len(labels))
     cells = np.arange(len(labels))
     sure = np.zeros(len(labels))
-    for orders in solution.embeddings:
-        points = solution.points(orders, n_clusters)
-        probabilities = mixture(points, labels, n_clusters, n_steps=1)[cells, labels]
+    for view in views:
+        points = view.points(n_clusters)
+        probabilities = fit_mixture(points, labels, n_clusters, n_steps=1).probabilities[cells, labels]
         sure += probabilities * (1 + silhouettes(points, labels, n_clusters)) / 2
-    return np.clip(sure / len(solution.embeddings), 0.0, 1.0)
+    return np.clip(sure / len(views), 0.0, 1.0)
 
 
 def silhouettes(points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from .affinities.neighborhoods import scatter_rows
 from .blocks import check_finite, map_blocks, stack
 from .metric import UndefinedCellsError
-from .parallel import Progress, no_progress, one_blas_thread
+from .parallel import Progress, no_progress, one_blas_thread, row_blocks
 from .subspace import Subspace
 
 if TYPE_CHECKING:
@@ -140,14 +140,39 @@ def vote(
     return weights @ (np.eye(n_labels)[labels].T * confidence).T
 
 
-def elect(
-    shares: NDArray[np.float64], landmarks: NDArray[np.intp], labels_of_landmarks: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """The label with the largest share for each cell, but every label for one cell at least.
+def descend(shares: NDArray[np.float64], tree: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The label of each cell, from the share of each: from the root of the labels' tree down to where most of it is.
 
-    A label that no cell votes for most goes to the cell with the largest share of it, or to one that is its landmark.
+    So a cell's labels for fewer clusters, which are nested in each other, contain those for more.
     """
-    labels = shares.argmax(axis=1)
+    n_labels = shares.shape[1]
+    children = tree[:, :2].astype(np.intp)
+    labels = np.empty(len(shares), dtype=np.intp)
+    for rows in row_blocks(len(shares), 2 * n_labels):
+        of_nodes = np.zeros((rows.stop - rows.start, 2 * n_labels - 1))
+        of_nodes[:, :n_labels] = shares[rows]
+        for node, (left, right) in enumerate(children, n_labels):
+            of_nodes[:, node] = of_nodes[:, left] + of_nodes[:, right]
+        place = np.full(len(of_nodes), 2 * n_labels - 2)
+        for node in range(2 * n_labels - 2, n_labels - 1, -1):
+            left, right = children[node - n_labels]
+            here = np.flatnonzero(place == node)
+            place[here] = np.where(of_nodes[here, left] >= of_nodes[here, right], left, right)
+        labels[rows] = place
+    return labels
+
+
+def elect(
+    labels: NDArray[np.intp],
+    shares: NDArray[np.float64],
+    landmarks: NDArray[np.intp],
+    labels_of_landmarks: NDArray[np.intp],
+) -> NDArray[np.intp]:
+    """Labels of all cells from those that each would have, but every label for one cell at least.
+
+    A label that no cell would have goes to the cell with the largest share of it, or to one that is its landmark.
+    """
+    labels = labels.copy()
     for label in np.setdiff1d(np.arange(shares.shape[1]), labels):
         preference = shares[:, label].copy()
         preference[landmarks[labels_of_landmarks == label]] += TIE_BREAK

@@ -125,16 +125,3 @@ def fuse(
     points = np.zeros((len(factor), n_components))
     points[:, :n_found] = factor @ rotation[:, :n_found] * np.sqrt(values[:n_found])
     return FusedEmbedding(fix_signs(points), values)
-
-
-def leading_directions(embedding: NDArray[np.float64], n_clusters: int) -> NDArray[np.float64]:
-    """The columns of an embedding, whose lengths fall, in which so many clusters are sought.
-
-    In theory k clusters need k − 1 directions; one more, in case that one is spent on something else, measured best.
-    Two clusters do without it where the second direction is as strong as the third: a cut between equals is arbitrary.
-    That is for groups such as crossing lines, which need it; on pairs of classes of real data it cost 0.02 in mean ARI.
-    """
-    if n_clusters == 2:
-        first, second, third = np.linalg.norm(embedding[:, :3], axis=0)
-        return embedding[:, : 1 if first - second > second - third else 2]
-    return embedding[:, :n_clusters]

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.stats import entropy
 
 from .confidence import cross_table, silhouettes
-from .tree import partitions
 from .warn import warn
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from .replicates import Replicates
     from .settings import Settings
     from .solvers import Solution
+    from .tree import ClusterTree
 
 MAX_CLUSTERS = 20
 MIN_MEAN_SIZE = 3
@@ -46,7 +46,9 @@ class NClustersEstimate:
     """How it was chosen."""
 
 
-def estimate_n_clusters(solution: Solution, replicates: Replicates | None, settings: Settings) -> NClustersEstimate:
+def estimate_n_clusters(
+    solution: Solution, tree: ClusterTree, replicates: Replicates | None, settings: Settings
+) -> NClustersEstimate:
     """The number of clusters with the highest I − (H − I) + b S.
 
     H is the information in the labels, their entropy, and I the part of it that comes back in halves of the genes: what
@@ -60,22 +62,24 @@ def estimate_n_clusters(solution: Solution, replicates: Replicates | None, setti
         nothing = np.zeros(1)
         return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing, "no structure, or too few cells")
     settings.report(f"number of clusters: {candidates[0]} to {candidates[-1]}")
-    orders = [solution.embeddings[order,] for order in solution.orders]
-    labels = partitions(solution.embedding, candidates)
+    orders = [tree.views[order,] for order in solution.orders]
+    labels = {number: tree.cut(number) for number in candidates}
+    cells = np.arange(n_cells)
     if replicates:
-        views, rule = replicates.partitions(candidates), "what comes back in halves of the genes, and separation"
+        cells, views = replicates.cells, replicates.halves
+        rule = "what comes back in halves of the genes, and separation"
     elif len(orders) > 1:
-        views, rule = [partitions(order, candidates) for order in orders], "what single orders share, and separation"
+        views, rule = orders, "what single orders share, and separation"
     else:
         views, rule = [], "separation"
-    cells = replicates.cells if replicates else slice(None)
     shown = {number: labels[number][cells] for number in candidates}
     entropies = np.array([entropy(np.bincount(shown[number])) for number in candidates])
-    information = np.array([[mutual_information(shown[k], view[k]) for k in candidates] for view in views])
+    information = np.array([[mutual_information(shown[k], view.labels(k)) for k in candidates] for view in views])
     if not views:  # nothing to compare with: as much speaks for a number as against it
         information = entropies[None] / 2
     separation = [
-        np.mean([silhouettes(order[:, :number], labels[number], number) for order in orders]) for number in candidates
+        np.mean([silhouettes(order.embedding[:, :number], labels[number], number) for order in orders])
+        for number in candidates
     ]
     surplus = 2 * information - entropies
     scores = surplus + WORTH_OF_SEPARATION * np.array(separation)

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
-from .assignment import Assignment, assign, number_by_size
 from .blocks import as_rows, check_finite, in_memory, read_rows
 from .confidence import agree_beyond_chance, confidence, stability
-from .extension import Rule, Speakers, elect, vote
+from .extension import Rule, Speakers, descend, elect, vote
 from .genes import GeneScreen, screen_genes
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
@@ -19,6 +19,7 @@ from .n_clusters import NClustersEstimate, estimate_n_clusters
 from .parallel import Progress, no_progress, one_blas_thread
 from .replicates import Replicates, replicate
 from .solvers import SOLVERS, Solution, solve_spectral
+from .tree import ClusterTree, grow_tree, number_by_size
 from .warn import warn
 
 if TYPE_CHECKING:
@@ -64,8 +65,10 @@ class Clustering:
 
     Missing where there is but one view."""
     votes: NDArray[np.signedinteger[Any]]
-    """Cells × views: the clusters that each subset of the orders finds, and each half of the genes; −1 for cells that
-    were not looked at."""
+    """Cells × views: the clusters that all orders together find, each order alone, and each half of the genes; −1 for
+    cells that were not looked at."""
+    tree: NDArray[np.float64]
+    """How the clusters merge, in scipy's form."""
     labels_of_embedded: NDArray[np.intp]
     """The same clusters, of the cells that were embedded: the landmarks, if there are any."""
 
@@ -77,6 +80,7 @@ class Model:
     settings: Settings
     embedded: Embedded
     solution: Solution
+    tree: ClusterTree
     n_clusters: int
     estimate: NClustersEstimate | None
     """How the number of clusters was found, where it was not given."""
@@ -92,8 +96,7 @@ class Model:
     @one_blas_thread
     def cut(self, n_clusters: int) -> Clustering:
         """So many clusters; a warning where halves of the genes agree on them no better than by chance."""
-        assignment = assign(self.solution, n_clusters, self.settings)
-        halves = self._votes_of_halves(n_clusters)
+        halves = [] if self.replicates is None else self.replicates.partitions(n_clusters)
         estimated = self.estimate is not None and n_clusters == self.n_clusters
         if not estimated and not agree_beyond_chance(halves, n_clusters, self.settings.seed):
             msg = (
@@ -101,23 +104,22 @@ class Model:
                 "halves of the genes agree on them no better than by chance."
             )
             warn(msg)
-        labels = labels_of_all = assignment.labels
-        sure = confidence(self.solution, labels, n_clusters)
+        labels = labels_of_all = self.tree.cut(n_clusters)
+        sure = confidence(self.tree.views.values(), labels, n_clusters)
         landmarks, weights = self.embedded.landmarks, self.embedded.weights
         if landmarks is not None and weights is not None:
-            elected = elect(vote(weights, labels, n_clusters), landmarks, labels)
-            labels_of_all = number_by_size(elected)
-            renumbered = np.empty(n_clusters, dtype=np.intp)
-            renumbered[elected] = labels_of_all
-            labels = renumbered[labels]
+            labels, labels_of_all = self._labels_of_all(labels, landmarks, weights)
             shares = vote(weights, labels, n_clusters, sure)
             sure = shares[np.arange(len(shares)), labels_of_all]
+        by_views = {orders: view.labels(n_clusters) for orders, view in self.tree.views.items()}
+        alone = {orders[0]: vote for orders, vote in by_views.items() if len(orders) == 1}
         return Clustering(
             labels=labels_of_all,
-            agreement=assignment.agreement,
+            agreement={order: float(adjusted_rand_score(labels, vote)) for order, vote in alone.items()},
             confidence=sure,
-            stability=self._stability(labels, assignment, halves),
-            votes=self._all_votes(assignment, halves, len(labels_of_all)),
+            stability=self._stability(labels, list(alone.values()), halves),
+            votes=self._votes(list(by_views.values()), halves, len(labels_of_all)),
+            tree=self.tree.above(labels),
             labels_of_embedded=labels,
         )
 
@@ -138,38 +140,51 @@ class Model:
         # A model is the same whether it has been extended or not.
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def _votes_of_halves(self, n_clusters: int) -> list[NDArray[np.intp]]:
-        """The labels that each half of the genes gives to the cells of the replicates, if there are any."""
-        if self.replicates is None:
-            return []
-        return [labels[n_clusters] for labels in self.replicates.partitions([n_clusters])]
+    def _labels_of_all(
+        self, labels: NDArray[np.intp], landmarks: NDArray[np.intp], weights: sparse.csr_array
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Labels of the landmarks and of all cells, from the former, numbered by the size of the latter.
+
+        Cells follow their landmarks in the clusters that were fitted, or in more. Fewer are made of these, so that they
+        are nested for all cells.
+        """
+        n_clusters = max(int(labels.max()) + 1, self.n_clusters)
+        finest = self.tree.cut(n_clusters)
+        shares = vote(weights, finest, n_clusters)
+        elected = elect(descend(shares, self.tree.above(finest)), shares, landmarks, finest)
+        coarser = np.empty(n_clusters, dtype=np.intp)
+        coarser[finest] = labels
+        elected = coarser[elected]
+        labels_of_all = number_by_size(elected)
+        renumbered = np.empty(n_clusters, dtype=np.intp)
+        renumbered[elected] = labels_of_all
+        return renumbered[labels], labels_of_all
 
     def _stability(
-        self, labels: NDArray[np.intp], assignment: Assignment, halves: list[NDArray[np.intp]]
+        self, labels: NDArray[np.intp], alone: list[NDArray[np.intp]], halves: list[NDArray[np.intp]]
     ) -> NDArray[np.float64]:
         n_clusters = int(labels.max()) + 1
         if self.replicates is not None:
             return stability(labels[self.replicates.cells], halves, n_clusters)
-        alone = list(assignment.single_orders.values())
         # A single view is the clustering itself, which says nothing of how stable it is.
         return stability(labels, alone, n_clusters) if len(alone) > 1 else np.full(n_clusters, np.nan)
 
-    def _all_votes(
-        self, assignment: Assignment, halves: list[NDArray[np.intp]], n_cells: int
+    def _votes(
+        self, views: list[NDArray[np.intp]], halves: list[NDArray[np.intp]], n_cells: int
     ) -> NDArray[np.signedinteger[Any]]:
         """Cells × views, the clusters of each numbered by size."""
-        n_clusters = int(assignment.labels.max()) + 1
+        n_clusters = 1 + max(int(labels.max()) for labels in views)
         votes = np.full(
-            (n_cells, len(assignment.votes) + len(halves)),
+            (n_cells, len(views) + len(halves)),
             -1,
             dtype=np.int16 if n_clusters <= np.iinfo(np.int16).max else np.int32,
         )
         embedded = np.arange(n_cells) if self.embedded.landmarks is None else self.embedded.landmarks
-        for column, of_orders in enumerate(assignment.votes.values()):
-            votes[embedded, column] = number_by_size(of_orders)
+        for column, labels in enumerate(views):
+            votes[embedded, column] = number_by_size(labels)
         if self.replicates is not None:
-            for column, half in enumerate(halves, len(assignment.votes)):
-                votes[embedded[self.replicates.cells], column] = number_by_size(half)
+            for column, labels in enumerate(halves, len(views)):
+                votes[embedded[self.replicates.cells], column] = number_by_size(labels)
         return votes
 
     @property
@@ -188,11 +203,13 @@ def fit(matrix: Any, settings: Settings) -> Model:
     solve = SOLVERS[settings.solver]
     if n_clusters is None:  # estimated from the spectral solution, whatever the solver
         solution = solve_spectral(geometry, settings, 1)
-        estimate = estimate_n_clusters(solution, replicates, settings)
+        tree = grow_tree(solution)
+        estimate = estimate_n_clusters(solution, tree, replicates, settings)
         n_clusters = estimate.n_clusters
     if solution is None or solve is not solve_spectral:
         solution = solve(geometry, settings, n_clusters, **settings.solver_params)
-    return Model(settings.without_company(), embedded, solution, n_clusters, estimate, replicates)
+        tree = grow_tree(solution)
+    return Model(settings.without_company(), embedded, solution, tree, n_clusters, estimate, replicates)
 
 
 def choose_embedded(matrix: Any, settings: Settings) -> Embedded:

@@ -17,10 +17,10 @@ from .metric import METRICS, UndefinedCellsError
 from .sampling import evenly_spread, halve
 from .settings import no_report
 from .solvers import solve_all_orders
-from .tree import partitions
+from .views import Leaves, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -41,13 +41,12 @@ class Replicates:
 
     cells: NDArray[np.intp]
     """Positions of the cells that were looked at: all, or those that stand for many."""
-    embeddings: list[NDArray[np.float64]]
-    """The fused embedding of each half; two that follow each other are those of one split."""
+    halves: list[View]
+    """How each half sees them, all orders together; two that follow each other are those of one split."""
 
-    def partitions(self, numbers: Iterable[int]) -> list[dict[int, NDArray[np.intp]]]:
-        """For each half the labels of its cells, for each number of clusters."""
-        numbers = list(numbers)
-        return [partitions(embedding, numbers) for embedding in self.embeddings]
+    def partitions(self, n_clusters: int) -> list[NDArray[np.intp]]:
+        """For each half the labels of its cells."""
+        return [half.labels(n_clusters) for half in self.halves]
 
 
 def number_of_splits(wanted: int | str, *, estimate: bool) -> int:
@@ -71,11 +70,12 @@ def replicate(rows: Any, settings: Settings) -> Replicates | None:
     settings.report(f"{len(halves)} halves of the genes")
     # As few anchors and pairs as many cells have: twice as many gave no better numbers of clusters.
     of_a_half = replace(settings, n_anchors=MIN_SAMPLE, n_pairs=MIN_SAMPLE, report=no_report)
-    some, embeddings = rows[cells], []
+    some, views = rows[cells], []
     for half in settings.progress(halves):
         geometry = Geometry.of(some[:, half], settings.metric, settings.n_jobs)
-        embeddings.append(solve_all_orders(geometry, of_a_half).embedding)
-    return Replicates(cells, embeddings)
+        embedding = solve_all_orders(geometry, of_a_half).embedding
+        views.append(View(embedding, Leaves.of(embedding)))
+    return Replicates(cells, views)
 
 
 def comparable_cells(rows: Any, halves: Sequence[NDArray[np.intp]], metric: str) -> NDArray[np.intp]:

@@ -1,80 +1,127 @@
-"""Clusters without a random start, for any number of them: cuts of one tree, each improved by a mixture.
+"""From views to labels: one tree of clusters, of which any number is a cut.
 
-Cheap and always the same, which many views of the same cells need that are to be compared with each other.
+Every view votes on which cells belong together, at many numbers of clusters, and the tree counts the votes. Cut where
+it has exactly k clusters it gives labels for any k, nested in each other.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
+from scipy.cluster.hierarchy import cophenet, linkage
+from scipy.spatial.distance import squareform
 
-from .assignment import SHRINKAGE
-from .fusion import leading_directions
+from .views import Leaves, View, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-# Columns of an embedding that the tree sees. They are the same for every number of clusters, so that the tree is.
-N_DIRECTIONS = 20
-# A tree's cut is near an optimum: the mixture has so many steps, or fewer where the mean log-likelihood gains less.
-MAX_STEPS = 15
-TOLERANCE = 1e-3
+    from .solvers import Solution
+
+# Numbers of clusters at which views vote, up to this many cells in each on average. They do not depend on the number
+# that is asked for, so that the tree does not either.
+RESOLUTIONS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20)
+MIN_MEAN_SIZE = 3
+# Weight, next to the votes, of the tree of all orders together, which decides between cells on which no vote differs.
+TIE_BREAK = 1e-6
 
 
-def partitions(embedding: NDArray[np.float64], numbers: Iterable[int]) -> dict[int, NDArray[np.intp]]:
-    """Labels for each number of clusters, some of which may not occur in them."""
-    merges = linkage(pdist(embedding[:, :N_DIRECTIONS]), "ward")
-    labels = {}
-    for n_clusters in numbers:
-        points = leading_directions(embedding, n_clusters)
-        labels[n_clusters] = mixture(points, cut(merges, n_clusters), n_clusters).argmax(axis=1)
-    return labels
+@dataclass(frozen=True, eq=False)
+class ClusterTree:
+    """All clusterings at once: cells are merged until one cluster is left."""
+
+    leaves: Leaves
+    merges: NDArray[np.float64]
+    """How leaves merge, in scipy's form; the distance is the part of the votes that separate two clusters."""
+    views: Mapping[tuple[int, ...], View]
+    """The embeddings that voted, by the orders that each knows of, all of them first."""
+
+    def cut(self, n_clusters: int) -> NDArray[np.intp]:
+        """Exactly ``n_clusters`` clusters, numbered by size."""
+        if n_clusters > len(self.leaves):
+            return number_by_size(cut(self._merges_of_cells, n_clusters))
+        return number_by_size(cut(self.merges, n_clusters)[self.leaves.of_cells])
+
+    def above(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How the clusters of a cut merge, in scipy's form, where cluster i has the number i."""
+        n_clusters = int(labels.max()) + 1
+        merges, first = self._merges_of_cells, np.arange(len(labels))
+        if n_clusters <= len(self.leaves):
+            merges, first = self.merges, np.unique(self.leaves.of_cells, return_index=True)[1]
+        n_below = len(merges) + 1 - n_clusters
+        numbers = np.concatenate([labels[first], np.zeros(n_below, np.intp), np.arange(n_clusters, 2 * n_clusters - 1)])
+        for node, child in enumerate(merges[:n_below, 0].astype(np.intp), len(first)):
+            numbers[node] = numbers[child]
+        tree = merges[n_below:].copy()
+        tree[:, :2] = np.sort(numbers[tree[:, :2].astype(np.intp)], axis=1)
+        n_merged = np.ones(2 * n_clusters - 1)
+        for row, children in enumerate(tree[:, :2].astype(np.intp)):
+            tree[row, 3] = n_merged[n_clusters + row] = n_merged[children].sum()
+        return tree
+
+    @cached_property
+    def _merges_of_cells(self) -> NDArray[np.float64]:
+        """The whole tree: inside a leaf, where no vote separates cells, they merge by Ward's criterion."""
+        embedding = next(iter(self.views.values())).embedding
+        n_cells, n_leaves = len(embedding), len(self.leaves)
+        members = [np.flatnonzero(self.leaves.of_cells == leaf) for leaf in range(n_leaves)]
+        inside = [linkage(embedding[cells], "ward") if len(cells) > 1 else np.empty((0, 4)) for cells in members]
+        owners = np.repeat(np.arange(n_leaves), [len(merges) for merges in inside])
+        below = np.zeros((n_cells - n_leaves, 4))
+        # Of each leaf the numbers that its cells, and then what they merge to, have in the whole tree.
+        numbers = [list(cells) for cells in members]
+        rows = [iter(merges) for merges in inside]
+        for row, owner in enumerate(owners[np.argsort(np.concatenate([each[:, 2] for each in inside]), kind="stable")]):
+            left, right, _, size = next(rows[owner])
+            below[row] = numbers[owner][int(left)], numbers[owner][int(right)], 0.0, size
+            numbers[owner].append(n_cells + row)
+        roots = np.array([each[-1] for each in numbers])
+        above = self.merges.copy()
+        children = above[:, :2].astype(np.intp)
+        above[:, :2] = np.where(
+            children < n_leaves, roots[np.minimum(children, n_leaves - 1)], children + 2 * (n_cells - n_leaves)
+        )
+        return np.concatenate([below, above])
 
 
-def cut(merges: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
-    """Exactly ``n_clusters`` clusters, or as many as cells, by the first merges of a tree in scipy's form."""
-    n_cells = len(merges) + 1
-    n_merges = max(n_cells - n_clusters, 0)
-    parents = np.arange(n_cells + n_merges)
-    parents[merges[:n_merges, :2].astype(np.intp)] = np.arange(n_cells, n_cells + n_merges)[:, None]
-    while True:
-        grandparents = parents[parents]
-        if np.array_equal(grandparents, parents):
-            return np.unique(parents[:n_cells], return_inverse=True)[1]
-        parents = grandparents
+def grow_tree(solution: Solution) -> ClusterTree:
+    """The tree of the cells that a solution embeds."""
+    leaves = Leaves.of(solution.embedding)
+    views = {
+        orders: View(embedding, leaves, nested=solution.nested) for orders, embedding in solution.embeddings.items()
+    }
+    return ClusterTree(leaves, merge(views), views)
 
 
-def mixture(
-    points: NDArray[np.float64], labels: NDArray[np.intp], n_clusters: int, n_steps: int = MAX_STEPS
-) -> NDArray[np.float64]:
-    """Probability of each cluster for each cell, by a Gaussian mixture with one covariance that starts from labels.
+def merge(views: Mapping[tuple[int, ...], View]) -> NDArray[np.float64]:
+    """Average linkage on the part of the votes that separate two leaves, in scipy's form.
 
-    The model of :func:`scutc.core.assignment.partition`; scikit-learn's takes several times as long from such a start.
+    At each number of clusters those views vote whose clusters are separate, so that one that sees them is not outvoted
+    by others that see nothing; all views, if none does.
     """
-    points = points / (np.sqrt(points.var(axis=0).mean()) or 1.0)
-    n_cells, n_directions = points.shape
-    scatter = points.T @ points
-    probabilities = np.eye(n_clusters)[labels]
-    likelihood = -np.inf
-    for _ in range(n_steps):
-        sizes = probabilities.sum(axis=0) + 10 * np.finfo(float).eps
-        centers = probabilities.T @ points / sizes[:, None]
-        covariance = (scatter - (centers.T * sizes) @ centers) / n_cells + SHRINKAGE * np.eye(n_directions)
-        whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
-        white_points, white_centers = points @ whitening, centers @ whitening
-        # Up to what all clusters of a cell have in common.
-        logarithms = white_points @ white_centers.T + (np.log(sizes / n_cells) - (white_centers**2).sum(axis=1) / 2)
-        highest = logarithms.max(axis=1, keepdims=True)
-        probabilities = np.exp(logarithms - highest)
-        totals = probabilities.sum(axis=1, keepdims=True)
-        probabilities /= totals
-        last, common = likelihood, np.log(np.diag(whitening)).sum() - (white_points**2).sum() / (2 * n_cells)
-        likelihood = float(np.mean(highest + np.log(totals)) + common)
-        if likelihood - last < TOLERANCE:
-            break
-    return probabilities
+    everything, *_ = views.values()
+    n_leaves = len(everything.leaves)
+    if n_leaves < 2:
+        return np.empty((0, 4))
+    resolutions = [number for number in RESOLUTIONS if number * MIN_MEAN_SIZE <= n_leaves] or [1]
+    together = np.zeros((n_leaves, n_leaves))
+    for number in resolutions:
+        votes = [(view, view.partition(number)) for view in views.values()]
+        heard = [labels for view, labels in votes if view.separates(labels, number)] or [labels for _, labels in votes]
+        members = np.hstack([np.eye(number)[labels] for labels in heard])
+        together += members @ members.T / len(heard)
+    apart = squareform(1 - together / len(resolutions), checks=False)
+    heights = cophenet(everything.trees[0])
+    return linkage(np.maximum(apart, 0.0) + TIE_BREAK * heights / (heights.max() or 1.0), "average")
+
+
+def number_by_size(labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Renumber labels 0, 1, … by decreasing size, ties by the first cell."""
+    _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    ranking = np.lexsort((first, -counts))
+    return np.argsort(ranking)[inverse]

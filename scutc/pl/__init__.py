@@ -9,6 +9,7 @@ from ._n_clusters import n_clusters
 from ._orders import orders
 from ._spectrum import spectrum
 from ._stability import stability
+from ._tree import tree
 
 __all__ = [
     "affinity",
@@ -20,4 +21,5 @@ __all__ = [
     "orders",
     "spectrum",
     "stability",
+    "tree",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
 from .._anndata import choose_clustering, read_labels, read_matrix, read_recorded_matrix, read_result
+from .._colors import label_colors
 from ..core.affinities import pairwise_affinity
 from ..core.blocks import read_rows
 from ..core.geometry import Geometry
@@ -17,7 +18,6 @@ from ._shared import (
     draw_bar,
     draw_legend,
     finish,
-    label_colors,
     panels,
     sample_cells,
 )

@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from .._anndata import check_adata, read_labels
-from ._shared import BAR, GAP, draw_bar, finish, label_colors, panels
+from .._colors import label_colors
+from ._shared import BAR, GAP, draw_bar, finish, panels
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -14,12 +14,12 @@ from .._anndata import (
     read_result,
     recorded_parameters,
 )
+from .._colors import label_colors
 from .._estimator import UTC
 from ..core.blocks import read_rows
 from ._shared import (
     draw_legend,
     finish,
-    label_colors,
     panels,
     sample_cells,
 )

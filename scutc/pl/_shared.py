@@ -1,4 +1,4 @@
-"""What the plots have in common: the clusters, their colours, a sample of the cells, the Axes."""
+"""What the plots have in common: a sample of the cells, the Axes."""
 
 from __future__ import annotations
 
@@ -13,26 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from anndata import AnnData
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
 # Thickness of a bar of cluster colours and its distance from the plot, in points.
 BAR, GAP = 9.0, 3.0
-
-
-def label_colors(adata: AnnData, column: str, n_categories: int) -> list[str]:
-    """The colours that scanpy gives to the categories of a column: those in ``adata.uns``, else its default ones."""
-    from matplotlib import rcParams
-    from matplotlib.colors import is_color_like, to_hex
-    from scanpy.pl import palettes
-
-    stored = adata.uns.get(f"{column}_colors", [])
-    cycle = rcParams["axes.prop_cycle"].by_key().get("color", [])
-    for palette in (stored, cycle, palettes.default_20, palettes.default_28, palettes.default_102):
-        if len(palette) >= n_categories and all(map(is_color_like, palette)):
-            return list(map(to_hex, palette[:n_categories]))
-    return [to_hex("grey")] * n_categories
 
 
 def sample_cells(labels: pd.Categorical, max_cells: int) -> tuple[NDArray[np.intp], str]:

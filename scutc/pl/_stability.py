@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from .._anndata import choose_clustering, clusterings, read_labels, read_result
-from ._shared import BAR, GAP, draw_bar, draw_legend, finish, label_colors, panels, sample_cells
+from .._colors import label_colors
+from ._shared import BAR, GAP, draw_bar, draw_legend, finish, panels, sample_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -18,6 +19,7 @@ from .._anndata import (
     read_matrix,
     write_result,
 )
+from .._colors import default_colors, inherited_colors
 from .._estimator import UTC
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
@@ -89,10 +91,10 @@ def utc(
         Annotated data matrix, normalised and logarithmised as for other scanpy tools. In memory, backed, or with Dask
         arrays whose chunks hold whole rows.
     n_clusters
-        Number of clusters. A sequence of numbers gives labels for each of them from one decomposition, with
-        ``"ascent"`` and ``"admm"`` from the columns found for the largest. ``None`` estimates it, from the spectral
-        solver: the number up to 20 whose clusters come back best in halves of the genes and are best separated; one
-        cluster, with a warning, where nothing comes back.
+        Number of clusters. A sequence of numbers gives labels for each of them, cuts of one tree and so nested in each
+        other; with ``"ascent"`` and ``"admm"`` in the columns found for the largest. ``None`` estimates it, from the
+        spectral solver: the number up to 20 whose clusters come back best in halves of the genes and are best
+        separated; one cluster, with a warning, where nothing comes back.
     layer
         Layer to use instead of ``adata.X``.
     use_raw
@@ -124,8 +126,8 @@ def utc(
     ``adata.obs[key_added + "_confidence"]``
         How sure each cell's label is, from 0 to 1.
     ``adata.obsm[key_added + "_votes"]``
-        The clusters that each subset of the orders finds for each cell, and each half of the genes; −1 for cells that
-        were not looked at, which beyond a thousand are most.
+        The clusters that all orders together find for each cell, each order alone, and each half of the genes; −1 for
+        cells that were not looked at, which beyond a thousand are most.
     ``adata.obsm["X_" + key_added]``
         The fused embedding, with as many columns as clusters, at least 2.
     ``adata.var[key_added + "_informative"]``, ``adata.var[key_added + "_score"]``
@@ -138,12 +140,15 @@ def utc(
         back in them); ``stability``, for each cluster how well it is found again in halves of the genes, from 0 to 1, a
         dictionary for several numbers of clusters; ``spectrum``, the eigenvalues of the fused operator;
         ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between its
-        own clustering and the fused one; ``kept_genes`` and ``score_of_noise``, where genes were screened: which of the
-        selected ones cells were clustered by, and the score to be expected of noise; ``landmarks``, where there are
-        any, the positions of these cells: spectra, agreement and the estimated number are theirs then. For ``"ascent"``
-        and ``"admm"`` the spectra are what the columns of the embedding add to the objective, there is no agreement,
-        and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver went, and ``relative_gradient`` how
-        far from a stationary point its answer is.
+        own clustering and the fused one; ``tree``, how the clusters merge, the largest number of them where there are
+        several, in the form of :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and
+        ``score_of_noise``, where genes were screened: which of the selected ones cells were clustered by, and the score
+        to be expected of noise; ``landmarks``, where there are any, the positions of these cells: spectra, agreement
+        and the estimated number are theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of
+        the embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and
+        ``converged`` tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
+    ``adata.uns[f"{key_added}_{n_clusters}_colors"]``
+        For a sequence of numbers: a cluster has the colour of the largest cluster in it when there are more of them.
 
     Examples
     --------
@@ -204,6 +209,7 @@ def utc(
         | {f"{name}_confidence": found.confidence for name, found in cuts.items()},
         obsm={f"X_{key_added}": model.embedding_} | {f"{name}_votes": found.votes for name, found in cuts.items()},
         uns=_describe(model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors),
+        colors=_matched_colors({name: found.labels for name, found in cuts.items()}) if several else {},
         var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
     )
     added = [
@@ -249,6 +255,15 @@ def _resolve_seed(
     return int(np.random.default_rng(rng).integers(np.iinfo(np.int32).max))
 
 
+def _matched_colors(clusterings: dict[str, NDArray[np.intp]]) -> dict[str, list[str]]:
+    """Colours of nested clusterings: those of the finest, which the others inherit."""
+    finest, *coarser = sorted(clusterings, key=lambda name: -clusterings[name].max())
+    colors = {finest: default_colors(int(clusterings[finest].max()) + 1)}
+    for fine, coarse in pairwise([finest, *coarser]):
+        colors[coarse] = inherited_colors(clusterings[coarse], clusterings[fine], colors[fine])
+    return colors
+
+
 def _genes(model: UTC, names: pd.Index, mask: NDArray[np.bool_] | None) -> pd.DataFrame | None:
     """What goes to ``var``: how each gene was judged, if it was."""
     if model.informative_genes_ is None:
@@ -278,6 +293,9 @@ def _describe(model: UTC, cuts: list[Clustering], given: Any, selectors: dict[st
         "agreement": {order: float(values[0]) if single else values for order, values in per_order.items()},
         "stability": cuts[0].stability if single else stabilities,
     }
+    largest = max(cuts, key=lambda cut: len(cut.tree))
+    if len(largest.tree):
+        result["tree"] = largest.tree
     if model.landmarks_ is not None:
         result["landmarks"] = model.landmarks_
     if model.kept_genes_ is not None:

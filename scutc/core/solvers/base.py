@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..fusion import leading_directions
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -37,7 +35,7 @@ class Solution:
     orders: tuple[int, ...]
     """The orders that were fused."""
     embeddings: dict[tuple[int, ...], NDArray[np.float64]]
-    """Embeddings by the orders that they know of, ``orders`` among them: each casts a vote on the labels."""
+    """Embeddings by the orders that they know of, all ``orders`` first: each is a view that votes on the labels."""
     spectrum: NDArray[np.float64]
     """Largest first: eigenvalues of the fused operator, or the objective's value of each column of the embedding."""
     order_spectra: dict[int, NDArray[np.float64]]
@@ -50,8 +48,3 @@ class Solution:
     def embedding(self) -> NDArray[np.float64]:
         """The embedding that knows of all orders."""
         return self.embeddings[self.orders]
-
-    def points(self, orders: tuple[int, ...], n_clusters: int) -> NDArray[np.float64]:
-        """Where so many clusters are sought, by some of the orders."""
-        embedding = self.embeddings[orders]
-        return leading_directions(embedding, n_clusters) if self.nested else embedding

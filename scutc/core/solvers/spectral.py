@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ..affinities import make_affinities
@@ -20,14 +19,14 @@ MAX_RANK_PER_CELL = 0.25
 
 
 def solve_spectral(geometry: Geometry, settings: Settings, n_clusters: int) -> Solution:
-    """Maximise Σ_p w_p ⟨φ(A_p), V Vᵀ⟩, for all orders together and for every smaller set of them.
+    """Maximise Σ_p w_p ⟨φ(A_p), V Vᵀ⟩, for all orders together and for each by itself.
 
-    The sets cost next to nothing, since the orders are decomposed once, and they see different sides of the data:
-    labels on which they agree are more reliable than labels from the full set alone.
+    The latter cost next to nothing, since the orders are decomposed once, and they see different sides of the data:
+    labels on which they agree are more reliable than labels from all together alone.
     """
-    orders = settings.orders
-    subsets = [subset for size in range(len(orders), 0, -1) for subset in combinations(orders, size)]
-    return _solve(geometry, settings, max(MIN_EIGENPAIRS, n_clusters), subsets)
+    # Of a single order the two are the same.
+    subsets = dict.fromkeys([settings.orders, *((order,) for order in settings.orders)])
+    return _solve(geometry, settings, max(MIN_EIGENPAIRS, n_clusters), list(subsets))
 
 
 def solve_all_orders(geometry: Geometry, settings: Settings) -> Solution:
