@@ -48,7 +48,9 @@ def decompose(affinity: Any, n_components: int) -> Spectrum:
     # components the eigenvalue 1 is multiple and the first vector found could be any mixture of theirs.
     trivial = (roots / (linalg.norm(roots))).astype(affinity.dtype)
     deflated = Deflated(normalize(affinity), trivial)
-    values, vectors = leading_eigenpairs(deflated, n_components, tolerance=EIGENVALUE_TOLERANCE)
+    values, vectors = leading_eigenpairs(
+        deflated, n_components, tolerance=EIGENVALUE_TOLERANCE, in_blocks=not sparse.issparse(affinity)
+    )
     return Spectrum(np.maximum(values, 0.0).astype(np.float64), vectors.astype(np.float64))
 
 
@@ -65,6 +67,9 @@ class Deflated(LinearOperator):
 
     def _matvec(self, vector: NDArray[Any]) -> NDArray[Any]:
         return self._matrix @ vector - 2 * self._vector * (self._vector @ vector)
+
+    def _matmat(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        return self._matrix @ vectors - 2 * np.outer(self._vector, self._vector @ vectors)
 
     def toarray(self) -> NDArray[Any]:
         """The same as a dense array."""
