@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 # Up to this many cells everything is float64. Above it inner products, distances and values of tuples are float32: half
 # the memory, half the time and, as numpy has no vectorised float64 exponential on most machines, a fifth of it for
-# these. Sampling anchors costs more accuracy, unless groups lie a thousand times as far apart as they are wide.
+# tuples. Sampling anchors costs more accuracy, unless groups lie hundreds of times as far apart as they are wide.
 MAX_CELLS_FLOAT64 = 500
 
 # Two cells coincide when their squared distance is rounding noise next to their squared lengths.
@@ -100,7 +100,9 @@ class Geometry:
 
 def inner_products(rows: StandardRows, dtype: DTypeLike, n_jobs: int | None = None) -> NDArray[Any]:
     """Inner products of all points with each other."""
-    if isinstance(rows.values, np.ndarray):  # nothing is left to be taken off sparse ones' products but rounding errors
+    # Sparse values are multiplied as they are, in double precision: what is taken off their products may be far larger
+    # than what remains.
+    if isinstance(rows.values, np.ndarray):
         rows = replace(rows, values=rows.values.astype(dtype, copy=False))
     gram = symmetric_from_upper(
         lambda block: rows.inner_products(block, slice(block.start, None)),
