@@ -20,7 +20,6 @@ BLOCK = 16
 # The space that such blocks span is first looked at when it has so many dimensions for each eigenpair, then whenever it
 # has grown by this factor, and given up beyond the last number.
 FIRST_LOOK, GROWTH, LAST_LOOK = 4, 1.25, 16
-
 # Of the largest eigenvalue, in units of the precision: what is left of an eigenvalue of 0.
 ROUNDING = 100
 
@@ -78,7 +77,7 @@ def _block_krylov(matrix: Any, n_pairs: int, tolerance: float) -> tuple[NDArray[
         known = basis[:, :n_dimensions]
         block = block[:, : max_dimensions - n_dimensions]
         for _ in range(2):  # once leaves rounding errors that grow
-            block, _ = linalg.qr(block - known @ (known.T @ block), mode="economic", check_finite=False)
+            block = linalg.qr(block - known @ (known.T @ block), mode="economic", check_finite=False)[0]
         new = slice(n_dimensions, n_dimensions + block.shape[1])
         basis[:, new], images[:, new] = block, matrix @ block
         block, n_dimensions = images[:, new], new.stop

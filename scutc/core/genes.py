@@ -214,12 +214,13 @@ class Genes:
 
         A cell that has the same value in all of them has no say.
         """
-        part, dtype = self._standard[genes], self._standard.dtype
+        dtype = self._standard.dtype
         if not self._unit:
             return np.zeros(self.n_cells, dtype), np.ones(self.n_cells, dtype)
         # In double precision, lest a cell that does not vary seem to.
-        means = np.asarray(part.sum(axis=0, dtype=np.float64)).ravel() / len(genes)
-        squares = np.asarray(_squares(part).sum(axis=0, dtype=np.float64)).ravel()
+        part = self._standard[genes].astype(np.float64, copy=False)
+        means = np.asarray(part.sum(axis=0)).ravel() / len(genes)
+        squares = np.asarray((part.power(2) if sparse.issparse(part) else part**2).sum(axis=0)).ravel()
         lengths = np.sqrt(np.maximum(squares - len(genes) * means**2, 0.0))
         varies = lengths > np.sqrt(NEGLIGIBLE * squares)
         scales = np.divide(1.0, lengths, out=np.zeros(self.n_cells), where=varies)
@@ -270,10 +271,6 @@ def _transposed(values: Any, dtype: DTypeLike = np.float64) -> Any:
     if sparse.issparse(values):
         return values.astype(dtype).T.tocsr()
     return np.ascontiguousarray(values.T, dtype=dtype)
-
-
-def _squares(values: Any) -> Any:
-    return values.power(2) if sparse.issparse(values) else values**2
 
 
 def _centred(columns: NDArray[Any]) -> NDArray[Any]:
