@@ -161,10 +161,9 @@ def test_tetradic_equals_the_formula(n, metric, container):
 @pytest.mark.parametrize("order", [3, 4])
 def test_single_precision_for_many_cells_is_close_to_double(order, monkeypatch):
     X, _ = cells(40, "correlation")
-    geometry = Geometry.of(X, "correlation")
-    double = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
-    monkeypatch.setattr(Geometry, "tuple_dtype", np.float32)
-    single = AFFINITIES["indecomposable"][order](geometry, settings()).contract()
+    double = AFFINITIES["indecomposable"][order](Geometry.of(X, "correlation"), settings()).contract()
+    monkeypatch.setattr("scutc.core.geometry.MAX_CELLS_FLOAT64", 10)
+    single = AFFINITIES["indecomposable"][order](Geometry.of(X, "correlation"), settings()).contract()
     assert (double.dtype, single.dtype) == (np.float64, np.float32)
     np.testing.assert_allclose(double, single, rtol=1e-4)
 

@@ -25,6 +25,37 @@ def test_the_largest_come_first(n_pairs, container, max_dense):
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_vectors_find_the_same(dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(300, 300)) * 0.9 ** np.arange(300)
+    matrix = (factors @ factors.T).astype(dtype)
+    monkeypatch.setattr(eigen, "MAX_CACHED", 10)
+    monkeypatch.setattr(eigen, "eigsh", None)  # is not needed
+    values, vectors = leading_eigenpairs(matrix, 8, tolerance=1e-3, max_dense=10, in_blocks=True)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:8], rtol=1e-5)
+    residuals = np.linalg.norm(matrix @ vectors - vectors * values, axis=0)
+    assert (residuals <= 1e-3 * values).all()
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-5)
+
+
+def test_blocks_of_vectors_find_all_of_a_matrix_of_low_rank(monkeypatch):
+    factors = np.random.default_rng(0).normal(size=(200, 3))
+    monkeypatch.setattr(eigen, "MAX_CACHED", 10)
+    monkeypatch.setattr(eigen, "eigsh", None)
+    values, _ = leading_eigenpairs(factors @ factors.T, 5, tolerance=1e-3, max_dense=10, in_blocks=True)
+    np.testing.assert_allclose(values, [*np.linalg.svd(factors)[1] ** 2, 0, 0], atol=1e-8)
+
+
+def test_blocks_of_vectors_that_do_not_converge_are_followed_by_single_ones(monkeypatch):
+    monkeypatch.setattr(eigen, "MAX_CACHED", 10)
+    monkeypatch.setattr(eigen, "LAST_LOOK", 2)
+    matrix = symmetric(300)
+    assert eigen._block_krylov(matrix, 8, 1e-3) is None
+    values, _ = leading_eigenpairs(matrix, 8, tolerance=1e-3, max_dense=10, in_blocks=True)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:8], rtol=1e-4)
+
+
 def test_an_iterative_solver_that_fails_is_followed_by_a_dense_one(monkeypatch):
     def fail(*args, **kwargs):
         raise ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))

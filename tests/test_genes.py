@@ -121,6 +121,19 @@ def test_directions_are_the_principal_ones_of_cells_that_are_standardised_in_the
     np.testing.assert_allclose(np.abs(np.sum(found * expected, axis=0)), 1.0, atol=1e-8)
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_cells_that_do_not_vary_in_some_genes_have_no_say_in_single_precision_either(container):
+    X = np.random.default_rng(0).gamma(2.0, size=(300, 60))
+    X[:9, :40] = np.linspace(1, 3, 9)[:, None]
+    found = Genes(container(X), "correlation").directions(np.arange(40))
+    assert found.dtype == np.float32
+    part = X[:, :40] - X[:, :40].mean(axis=1, keepdims=True)
+    part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
+    expected = np.linalg.svd(part - part.mean(axis=0))[0][:, :10]
+    np.testing.assert_allclose(np.linalg.norm(expected.T @ found, axis=0), 1.0, atol=1e-3)
+    np.testing.assert_allclose(found[:9], np.tile(found[0], (9, 1)), atol=1e-6)
+
+
 def test_many_cells_are_judged_by_some_that_are_evenly_spread(monkeypatch):
     X = noisy_groups((60, 50, 40)).X
     whole = judge(X)

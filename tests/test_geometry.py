@@ -32,3 +32,15 @@ def test_distances_are_symmetric_with_zeros_on_the_diagonal(n_cells):
     np.testing.assert_array_equal(distances, distances.T)
     np.testing.assert_array_equal(np.diag(distances), 0.0)
     assert (distances[~np.eye(n_cells, dtype=bool)] > 0).all()
+
+
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_single_precision_for_many_cells_is_close_to_double_and_knows_copies(metric, monkeypatch):
+    X = np.random.default_rng(0).gamma(2.0, size=(60, 5000))
+    X[30:] = X[:30]
+    double = Geometry.of(X, metric).distances
+    monkeypatch.setattr("scutc.core.geometry.MAX_CELLS_FLOAT64", 10)
+    single = Geometry.of(X, metric).distances
+    assert (double.dtype, single.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(single, double, rtol=1e-5)
+    np.testing.assert_array_equal(np.diag(single, 30), 0.0)

@@ -16,11 +16,11 @@ from scipy import sparse, special
 
 from .eigen import leading_eigenpairs
 from .metric import METRICS
-from .parallel import row_blocks
+from .parallel import ENTRIES_TO_READ, row_blocks
 from .sampling import evenly_spread, halve
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from .settings import Settings
 
@@ -168,11 +168,14 @@ class Genes:
     def __init__(self, cells: Any, metric: str) -> None:
         self.n_cells = cells.shape[0]
         self.n_directions = min(MAX_DIRECTIONS, self.n_cells // CELLS_PER_DIRECTION)
+        precision = np.float64 if self.n_cells <= MAX_CELLS_DENSE else np.float32
         # Genes as rows, since sets of them are taken out again and again.
         rows = METRICS[metric].of(cells).standardize(cells)
-        self._standard, self._unit = _transposed(rows.values), rows.unit
+        self._standard, self._unit = _transposed(rows.values, precision), rows.unit
         self._values = _transposed(cells) * (1 / (float(abs(cells).max()) or 1.0))  # whose powers do not overflow
-        mean, square, cube, fourth = (self._power_sums(power) / self.n_cells for power in (1, 2, 3, 4))
+        mean, square, cube, fourth = self._power_sums() / self.n_cells
+        if not sparse.issparse(self._values):  # what is left of lower precision is then all of the variance
+            self._values = (self._values - mean[:, None]).astype(precision)
         variances = square - mean**2
         self._varies = variances > NEGLIGIBLE * square
         self._variances = np.where(self._varies, variances, 1.0)
@@ -180,36 +183,48 @@ class Genes:
         centred_fourth = fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4
         self._fourth = np.clip(centred_fourth / self._variances**2, 1.0, self.n_cells) / self.n_cells
 
-    def _power_sums(self, power: int) -> NDArray[np.float64]:
-        """Σ over cells of each gene's values to a power."""
-        if sparse.issparse(self._values):
-            return np.asarray(self._values.power(power).sum(axis=1)).ravel()
-        blocks = row_blocks(*self._values.shape)
-        return np.concatenate([(self._values[block] ** power).sum(axis=1) for block in blocks])
+    def _power_sums(self) -> NDArray[np.float64]:
+        """Σ over cells of each gene's values to the powers 1, 2, 3 and 4, as rows."""
+        sums = np.empty((4, self._values.shape[0]))
+        for block in row_blocks(*self._values.shape):
+            values = self._values[block]
+            power = values
+            for row in sums[:, block]:
+                row[:] = np.asarray(power.sum(axis=1)).ravel()
+                power = power.multiply(values) if sparse.issparse(values) else power * values
+        return sums
 
     def directions(self, genes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Leading directions of the cells in some genes: orthonormal columns that add up to 0."""
-        part = self._standard[genes]
-        shifts, scales = self._standardization(part)
-        inner_products = np.asarray(_dense(part.T @ part)) - len(genes) * np.outer(shifts, shifts)
-        inner_products = _centred(_centred(inner_products * np.outer(scales, scales)).T)
+        means, scales = self._standardization(genes)
+        inner_products = np.zeros((self.n_cells, self.n_cells), dtype=self._standard.dtype)
+        for some in row_blocks(len(genes), self.n_cells, ENTRIES_TO_READ):
+            part = _dense(self._standard[genes[some]])
+            part -= means
+            part *= scales
+            part -= part.mean(axis=1, keepdims=True)
+            inner_products += part.T @ part
         _, vectors = leading_eigenpairs(
             inner_products, self.n_directions, tolerance=EIGENVALUE_TOLERANCE, max_dense=MAX_CELLS_DENSE
         )
         return _centred(vectors)
 
-    def _standardization(self, part: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _standardization(self, genes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
         """What to take off each cell and multiply it with, in these genes as the metric did in all.
 
         A cell that has the same value in all of them has no say.
         """
+        dtype = self._standard.dtype
         if not self._unit:
-            return np.zeros(self.n_cells), np.ones(self.n_cells)
-        means = np.asarray(part.sum(axis=0)).ravel() / part.shape[0]
+            return np.zeros(self.n_cells, dtype), np.ones(self.n_cells, dtype)
+        # In double precision, lest a cell that does not vary seem to.
+        part = self._standard[genes].astype(np.float64, copy=False)
+        means = np.asarray(part.sum(axis=0)).ravel() / len(genes)
         squares = np.asarray((part.power(2) if sparse.issparse(part) else part**2).sum(axis=0)).ravel()
-        lengths = np.sqrt(np.maximum(squares - part.shape[0] * means**2, 0.0))
+        lengths = np.sqrt(np.maximum(squares - len(genes) * means**2, 0.0))
         varies = lengths > np.sqrt(NEGLIGIBLE * squares)
-        return means, np.divide(1.0, lengths, out=np.zeros(self.n_cells), where=varies)
+        scales = np.divide(1.0, lengths, out=np.zeros(self.n_cells), where=varies)
+        return means.astype(dtype), scales.astype(dtype)
 
     def scores(self, genes: NDArray[np.intp], directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """The part of each gene's variance over cells that lies in these directions."""
@@ -251,12 +266,12 @@ class Genes:
         return np.where(self._varies[genes], p_values, 1.0)
 
 
-def _transposed(values: Any) -> Any:
-    """Genes × cells, dense or CSR, in double precision."""
+def _transposed(values: Any, dtype: DTypeLike = np.float64) -> Any:
+    """Genes × cells, dense or CSR."""
     if sparse.issparse(values):
-        return values.astype(np.float64).T.tocsr()
-    return np.ascontiguousarray(values.T, dtype=np.float64)
+        return values.astype(dtype).T.tocsr()
+    return np.ascontiguousarray(values.T, dtype=dtype)
 
 
-def _centred(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _centred(columns: NDArray[Any]) -> NDArray[Any]:
     return columns - columns.mean(axis=0)

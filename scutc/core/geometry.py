@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,38 +14,36 @@ from .parallel import map_row_blocks, symmetric_from_upper
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from .metric import StandardRows
 
 T = TypeVar("T")
 
-# Two cells coincide when their squared distance is rounding noise next to their squared lengths.
-COINCIDENT = 1e-12
+# Up to this many cells everything is float64. Above it inner products, distances and values of tuples are float32: half
+# the memory, half the time and, as numpy has no vectorised float64 exponential on most machines, a fifth of it for
+# tuples. Sampling anchors costs more accuracy, unless groups lie hundreds of times as far apart as they are wide.
+MAX_CELLS_FLOAT64 = 500
 
-# Up to this many cells everything is float64. Above it values of tuples are float32: half the memory and, as numpy
-# has no vectorised float64 exponential on most machines, a fifth of the time. Sampling anchors costs more accuracy,
-# unless groups lie ten thousand times as far apart as they are wide, where there is nothing left to find.
-MAX_CELLS_FLOAT64 = 1000
+# Two cells coincide when their squared distance is rounding noise next to their squared lengths.
+COINCIDENT = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 4e-6}
+
+# Entries of a block of inner products: taller ones than fill the cache keep BLAS busier.
+ENTRIES_OF_PRODUCTS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
     """Inner products of cells as a metric has them, and the distances that belong to these."""
 
-    gram: NDArray[np.float64]
+    gram: NDArray[Any]
     n_jobs: int | None = None
 
     @classmethod
     def of_rows(cls, rows: StandardRows, n_jobs: int | None = None) -> Geometry:
         """That of points."""
-        n_cells = rows.values.shape[0]
-        gram = symmetric_from_upper(
-            lambda block: rows.inner_products(block, slice(block.start, None)), n_cells, np.float64, n_jobs
-        )
-        if rows.unit:  # without rounding, so that cells that are equally far stay so
-            np.fill_diagonal(gram, 1.0)
-        return cls(gram, n_jobs)
+        precision = np.float64 if rows.values.shape[0] <= MAX_CELLS_FLOAT64 else np.float32
+        return cls(inner_products(rows, precision, n_jobs), n_jobs)
 
     @classmethod
     def of(cls, cells: Any, metric: str, n_jobs: int | None = None) -> Geometry:
@@ -58,28 +56,29 @@ class Geometry:
         return len(self.gram)
 
     @property
-    def tuple_dtype(self) -> type[np.floating[Any]]:
+    def dtype(self) -> np.dtype[Any]:
         """Precision in which affinities of tuples are computed."""
-        return np.float64 if self.n_cells <= MAX_CELLS_FLOAT64 else np.float32
+        return self.gram.dtype
 
     @cached_property
-    def squared_distances(self) -> NDArray[np.float64]:
+    def squared_distances(self) -> NDArray[Any]:
         """Squared distances between all cells, exactly 0 for cells that coincide."""
         lengths = np.diag(self.gram)
+        negligible = COINCIDENT[self.dtype] * lengths
         squared = np.empty_like(self.gram)
 
         def fill(rows: slice) -> None:
             block = squared[rows]
             np.add(lengths[rows, None], lengths, out=block)
             block -= 2 * self.gram[rows]
-            block[block <= COINCIDENT * np.maximum(lengths[rows, None], lengths)] = 0.0
+            block[block <= np.maximum(negligible[rows, None], negligible)] = 0.0
 
         map_row_blocks(fill, self.n_cells, self.n_cells, self.n_jobs)
         np.fill_diagonal(squared, 0.0)
         return squared
 
     @cached_property
-    def distances(self) -> NDArray[np.float64]:
+    def distances(self) -> NDArray[Any]:
         """Distances between all cells."""
         return np.sqrt(self.squared_distances)
 
@@ -97,6 +96,24 @@ class Geometry:
     @cached_property
     def _computed(self) -> dict[Any, Any]:
         return {}
+
+
+def inner_products(rows: StandardRows, dtype: DTypeLike, n_jobs: int | None = None) -> NDArray[Any]:
+    """Inner products of all points with each other."""
+    # Sparse values are multiplied as they are, in double precision: what is taken off their products may be far larger
+    # than what remains.
+    if isinstance(rows.values, np.ndarray):
+        rows = replace(rows, values=rows.values.astype(dtype, copy=False))
+    gram = symmetric_from_upper(
+        lambda block: rows.inner_products(block, slice(block.start, None)),
+        rows.values.shape[0],
+        dtype,
+        n_jobs,
+        ENTRIES_OF_PRODUCTS,
+    )
+    if rows.unit:  # without rounding, so that cells that are equally far stay so
+        np.fill_diagonal(gram, 1.0)
+    return gram
 
 
 def _nearest_neighbors(geometry: Geometry, n_neighbors: int) -> NDArray[np.intp]:

@@ -47,18 +47,24 @@ def row_blocks(n_rows: int, row_length: int, n_entries: int | None = None) -> li
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
-def map_row_blocks(function: Callable[[slice], T], n_rows: int, row_length: int, n_jobs: int | None) -> list[T]:
+def map_row_blocks(
+    function: Callable[[slice], T], n_rows: int, row_length: int, n_jobs: int | None, n_entries: int | None = None
+) -> list[T]:
     """Call ``function`` on consecutive slices of rows and return the results in order.
 
     The blocks depend on the shape alone, never on the number of threads, so that sums over blocks are the same to
     the last bit on every machine with the same BLAS.
     """
-    blocks = row_blocks(n_rows, row_length)
+    blocks = row_blocks(n_rows, row_length, n_entries)
     return Parallel(n_jobs=n_jobs, backend="threading")(delayed(function)(block) for block in blocks)
 
 
 def symmetric_from_upper(
-    upper_rows: Callable[[slice], NDArray[Any]], n_rows: int, dtype: DTypeLike, n_jobs: int | None
+    upper_rows: Callable[[slice], NDArray[Any]],
+    n_rows: int,
+    dtype: DTypeLike,
+    n_jobs: int | None,
+    n_entries: int | None = None,
 ) -> NDArray[Any]:
     """Build a symmetric matrix from ``upper_rows(rows)``: these rows, from the column of the first of them on."""
     matrix = np.empty((n_rows, n_rows), dtype=dtype)
@@ -68,5 +74,5 @@ def symmetric_from_upper(
         matrix[rows, rows.start :] = upper
         matrix[rows.stop :, rows] = upper[:, rows.stop - rows.start :].T
 
-    map_row_blocks(fill, n_rows, n_rows, n_jobs)
+    map_row_blocks(fill, n_rows, n_rows, n_jobs, n_entries)
     return matrix

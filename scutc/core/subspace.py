@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .eigen import fix_signs, leading_eigenpairs
-from .geometry import Geometry
+from .geometry import inner_products
 from .metric import METRICS, Metric
 from .sampling import evenly_spread
 
@@ -45,7 +45,7 @@ class Subspace:
             cells, numbers = cells[some], some if numbers is None else numbers[some]
         learned = METRICS[metric].of(cells)
         rows = learned.standardize(cells, numbers)
-        gram = Geometry.of_rows(rows, n_jobs).gram
+        gram = inner_products(rows, np.float64, n_jobs)
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1, keepdims=True)
         variances, vectors = leading_eigenpairs(gram, min(N_DIRECTIONS, max(1, len(gram) - 1)))

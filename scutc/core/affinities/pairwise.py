@@ -45,7 +45,8 @@ def pairwise_affinity(geometry: Geometry, n_neighbors: int) -> Any:
     """
     perplexity = usable_perplexity(n_neighbors, geometry.n_cells)
     neighbors = geometry.nearest_neighbors(math.ceil(NEIGHBORS_PER_PERPLEXITY * perplexity))
-    probabilities = _entropic_rows(np.take_along_axis(geometry.squared_distances, neighbors, axis=1), perplexity)
+    squared = np.take_along_axis(geometry.squared_distances, neighbors, axis=1)
+    probabilities = _entropic_rows(squared.astype(np.float64), perplexity)
     one_way = scatter_rows(neighbors, probabilities, geometry.n_cells)
     return (one_way + one_way.T) / 2
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..normalization import normalize
-from ..parallel import map_row_blocks
+from ..parallel import map_row_blocks, symmetric_from_upper
 from ..tensors import QuadrupleTensor
 from .base import Affinity
 from .contraction import sum_normalized_slices
 from .neighborhoods import Neighborhoods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from ..geometry import Geometry
@@ -38,26 +36,29 @@ class TetradicAffinity(Affinity):
 
     def contract(self) -> NDArray[Any]:
         """A₄[i,j] = Σ T₄[i,j,k,l] / t_kl over the reference pairs in both directions, t_kl the sum of that slice."""
-        dtype = self.geometry.tuple_dtype
-        distances = self.geometry.distances.astype(dtype)
-        sharpness = dtype(self.settings.sharpness)
+        distances, n_jobs = self.geometry.distances, self.geometry.n_jobs
+        sharpness = self.settings.sharpness
         first, second = self.reference_pairs.T
         tightness = sharpness * distances[first, second]
         to_first = -distances[first]
-        to_second = -distances[second] - dtype(epsilon(self.geometry))
+        to_second = -distances[second] - distances.dtype.type(epsilon(self.geometry))
 
-        def slices(rows: Any, columns: slice) -> Iterator[NDArray[Any]]:
-            block = sharpness * distances[rows, columns]
-            values, denominator = np.empty_like(block), np.empty_like(block)
-            for tight, near, far in zip(tightness, to_first, to_second, strict=True):
-                np.add(near[rows, None], far[columns], out=denominator)
-                np.add(block, tight, out=values)
-                values /= denominator
-                yield np.exp(values, out=values)
+        def fill(values: NDArray[Any], slices: slice, row: int, columns: slice) -> float:
+            apart = to_second[slices, columns] + to_first[slices, row, None]
+            np.add(sharpness * distances[row, columns], tightness[slices, None], out=values)
+            values /= apart
+            np.exp(values, out=values)
+            return 1.0
 
-        one_way = sum_normalized_slices(slices, self.geometry.n_cells, self.geometry.n_jobs, symmetric=False)
+        shape = (len(first), *distances.shape)
+        one_way = sum_normalized_slices(fill, shape, distances.dtype, n_jobs, symmetric=False)
         # The pair (l, k) says of (j, i) what (k, l) says of (i, j).
-        return one_way + one_way.T
+        return symmetric_from_upper(
+            lambda rows: one_way[rows, rows.start :] + one_way[rows.start :, rows].T,
+            len(one_way),
+            one_way.dtype,
+            n_jobs,
+        )
 
     def tensor(self) -> QuadrupleTensor:
         """L₄ = D₄^-½ T₄ D₄^-½ as a matrix of pairs, of all four cells in one neighbourhood of a cell."""
@@ -80,8 +81,11 @@ class TetradicAffinity(Affinity):
 def near_pairs(geometry: Geometry, n_neighbors: int) -> NDArray[np.intp]:
     """The pairs k < l of which one is among the nearest ``n_neighbors`` of the other, as rows."""
     neighbors = geometry.nearest_neighbors(n_neighbors)
-    cells = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
-    return np.unique(np.sort(np.column_stack([cells, neighbors.ravel()]), axis=1), axis=0)
+    n_cells = len(neighbors)
+    cells, others = np.repeat(np.arange(n_cells), neighbors.shape[1]), neighbors.ravel()
+    # A number for each pair, which is much faster to sort than rows are.
+    codes = np.unique(np.minimum(cells, others) * n_cells + np.maximum(cells, others))
+    return np.column_stack(np.divmod(codes, n_cells))
 
 
 def epsilon(geometry: Geometry) -> float:

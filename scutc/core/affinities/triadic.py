@@ -14,8 +14,6 @@ from .contraction import sum_normalized_slices
 from .neighborhoods import Neighborhoods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 COSINES = ("absolute", "signed")
@@ -43,25 +41,22 @@ class TriadicAffinity(Affinity):
         Of signed cosines the negative ones count as 0: an affinity below 0 has no degree to be divided by.
         """
         signed = self.settings.cosine == "signed"
-        anchors = self.anchors
-        dtype = self.geometry.tuple_dtype
-        gram = self.geometry.gram
+        anchors, gram = self.anchors, self.geometry.gram
         # ⟨x_i − x_j, x_k − x_j⟩ = gram[i, k] − offset[j, i] − offset[j, k]
-        offsets = (gram[anchors] - np.diag(gram)[anchors, None] / 2).astype(dtype)
-        distances = self.geometry.distances[anchors]
-        inverses = safe_inverse(distances).astype(dtype)
+        offsets = gram[anchors] - np.diag(gram)[anchors, None] / 2
+        inverses = safe_inverse(self.geometry.distances[anchors])
+        scaled_offsets = offsets * inverses
 
-        def slices(rows: Any, columns: slice) -> Iterator[NDArray[Any]]:
-            block = gram[rows, columns].astype(dtype)
-            values = np.empty_like(block)
-            for offset, inverse in zip(offsets, inverses, strict=True):
-                np.subtract(block, offset[rows, None], out=values)
-                values -= offset[columns]
-                values *= inverse[columns]
-                values *= inverse[rows, None]
-                yield np.maximum(values, 0, out=values) if signed else np.abs(values, out=values)
+        def fill(values: NDArray[Any], slices: slice, row: int, columns: slice) -> NDArray[Any]:
+            np.subtract(gram[row, columns], offsets[slices, row, None], out=values)
+            values *= inverses[slices, columns]
+            values -= scaled_offsets[slices, columns]
+            np.maximum(values, 0, out=values) if signed else np.abs(values, out=values)
+            return inverses[slices, row]
 
-        return sum_normalized_slices(slices, self.geometry.n_cells, self.geometry.n_jobs, symmetric=True)
+        return sum_normalized_slices(
+            fill, (len(anchors), *gram.shape), gram.dtype, self.geometry.n_jobs, symmetric=True
+        )
 
     def tensor(self) -> TripleTensor:
         """L₃[i,j,k] = T₃[i,j,k] / ((t_i t_k)^¼ t_j^½), i and k among the nearest ``n_neighbors`` of the anchor j."""
