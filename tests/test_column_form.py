@@ -487,8 +487,8 @@ def test_penalty_stays_below_its_largest_value(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_clusters_from_more_columns_do_not_hang_on_rounding(kind):
     X, _ = make_blobs(40, 30, centers=4, random_state=0)
-    solution = UTC(6, solver="ascent", affinity=kind, solver_params={"tol": 1e-3}).fit(X)._model.solution
-    assert solution.points(solution.orders, 2).shape == (40, 6)
+    tree = UTC(6, solver="ascent", affinity=kind, solver_params={"tol": 1e-3}).fit(X)._model.tree
+    assert [view.points(2).shape for view in tree.views.values()] == [(40, 6)]
 
 
 def test_entries_grow_with_the_fourth_power_of_the_neighbours_at_most():

@@ -104,10 +104,10 @@ def test_clear_groups_are_surer_and_more_stable_than_halves_of_one():
 
 
 @pytest.mark.parametrize("n_genes", [60, 400])
-def test_votes_are_those_of_all_subsets_of_orders_and_of_halves(n_genes):
+def test_votes_are_those_of_all_orders_of_each_alone_and_of_halves(n_genes):
     model = UTC(3).fit(make_groups(n_genes=n_genes).X)
     n_halves = 2 if n_genes >= 200 else 0
-    assert model.votes_.shape == (45, 7 + n_halves)
+    assert model.votes_.shape == (45, 4 + n_halves)
     assert model.votes_.min() == 0
     assert UTC(3, orders=(2, 3), n_splits=0).fit(make_groups().X).votes_.shape == (45, 3)
 
@@ -194,7 +194,7 @@ def test_several_numbers_of_clusters_have_each_their_own():
     assert set(result["stability"]) == {"3", "5"}
     for number in (3, 5):
         assert len(result["stability"][str(number)]) == number
-        assert adata.obsm[f"utc_{number}_votes"].shape == (90, 9)
+        assert adata.obsm[f"utc_{number}_votes"].shape == (90, 6)
         assert adata.obsm[f"utc_{number}_votes"].max() == number - 1
     assert adata.obs["utc_3_confidence"].mean() > adata.obs["utc_5_confidence"].mean()
     assert "utc_confidence" not in adata.obs
@@ -204,7 +204,7 @@ def test_a_representation_is_not_halved():
     adata = make_groups((40, 30, 20), n_genes=400)
     adata.obsm["all"] = adata.X.copy()
     scutc.tl.utc(adata, 3, use_rep="all")
-    assert adata.obsm["utc_votes"].shape == (90, 7)
+    assert adata.obsm["utc_votes"].shape == (90, 4)
     assert adata.uns["utc"]["params"]["n_splits"] == 0
 
 

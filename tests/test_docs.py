@@ -114,7 +114,6 @@ def test_incomplete_docstrings_are_found(there, instead):
     assert faults(bad) != []
 
 
-@pytest.mark.quality  # what a user sees
 @pytest.mark.parametrize("name", {value: name for name, value in DOCUMENTED.items()}.values())  # inherited ones once
 def test_examples_run_without_names_of_the_module(name):
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(DOCUMENTED[name]), {}, name, None, None)

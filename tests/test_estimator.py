@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.cluster.hierarchy import cut_tree, is_valid_linkage
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
@@ -85,7 +87,7 @@ def test_any_subset_of_orders_finds_clear_groups(orders):
 def test_agreement_is_that_of_the_labels_with_those_of_the_order_alone():
     X = np.random.default_rng(0).random((60, 20))
     fused = UTC(3).fit(X)
-    alone = {order: UTC(3, orders=(order,)).fit_predict(X) for order in (2, 3, 4)}
+    alone = {order: UTC(3, orders=(order,)).fit(X).votes_[:, 0] for order in (2, 3, 4)}
     assert fused.agreement_ == {order: adjusted_rand_score(fused.labels_, alone[order]) for order in alone}
     assert max(fused.agreement_.values()) < 1
 
@@ -96,12 +98,35 @@ def test_one_order_does_not_change_what_another_samples(adata):
     np.testing.assert_array_equal(alone.order_spectra_[3], together.order_spectra_[3])
 
 
-def test_cut_equals_a_fit_with_that_number(adata):
-    cut = UTC(n_clusters=2).fit(adata.X).cut(5)
+def test_a_cut_at_the_fitted_number_is_the_fit(adata):
     model = UTC(n_clusters=5).fit(adata.X)
+    cut = model.cut(5)
     assert cut.agreement == model.agreement_
-    for name in ("labels", "confidence", "stability", "votes"):
+    for name in ("labels", "confidence", "stability", "votes", "tree"):
         np.testing.assert_array_equal(getattr(cut, name), getattr(model, f"{name}_"))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 25])
+def test_cuts_are_nested_and_merge_as_the_tree_says(adata, n_landmarks):
+    model = UTC(n_clusters=6, n_landmarks=n_landmarks).fit(adata.X)
+    assert is_valid_linkage(model.tree_)
+    finer = model.labels_
+    for number in (5, 3, 2):
+        labels = model.cut(number).labels
+        assert len(np.unique(labels)) == number
+        assert len(set(zip(labels, finer, strict=True))) == finer.max() + 1
+        merged = cut_tree(model.tree_, number)[:, 0][model.labels_]
+        assert adjusted_rand_score(merged, labels) == 1.0
+        finer = labels
+
+
+def test_crossing_lines_with_noise_are_told_apart_by_the_one_order_that_sees_them():
+    accuracies = []
+    for n, noise in itertools.product((20, 40, 41, 80), (0.01, 0.03, 0.05)):
+        lines = scutc.datasets.syndata1(n, noise)
+        labels = UTC(n_clusters=2, metric="euclidean").fit_predict(lines.X)
+        accuracies.append(scutc.metrics.clustering_accuracy(lines.obs["label"], labels))
+    assert np.mean(accuracies) > 0.9
 
 
 def test_verbose_function_hears_of_every_order(adata):
@@ -140,7 +165,6 @@ def test_many_samples_give_the_same_for_any_threads():
 def test_result_does_not_depend_on_the_process():
     code = (
         "import numpy as np, scutc; X = np.random.default_rng(0).random((1100, 30));"
-        "scutc.core.assignment.MAX_STARTS = 2;"
         "m = scutc.UTC(4).fit(X); print(m.labels_.tolist(), m.embedding_.sum(axis=0).tolist())"
     )
     outputs = {

@@ -5,13 +5,14 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from conftest import make_groups
 from scutc import UTC
 from scutc.core.eigen import MAX_DENSE
-from scutc.core.extension import Rule, _weights, elect, vote
+from scutc.core.extension import Rule, _weights, descend, elect, vote
 from scutc.core.metric import Euclidean
 from scutc.core.subspace import Subspace
 
@@ -189,18 +190,20 @@ NO_LANDMARKS = np.array([], dtype=np.intp)
 
 def test_the_largest_share_is_elected_and_every_label_by_someone():
     shares = np.array([[0.9, 0.0, 0.1], [0.8, 0.0, 0.2], [0.6, 0.0, 0.4], [0.1, 0.9, 0.0]])
-    np.testing.assert_array_equal(elect(shares, NO_LANDMARKS, NO_LANDMARKS), [0, 0, 2, 1])
+    np.testing.assert_array_equal(elect(shares.argmax(axis=1), shares, NO_LANDMARKS, NO_LANDMARKS), [0, 0, 2, 1])
 
 
 def test_a_label_without_any_vote_goes_to_its_landmark():
     shares = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
-    np.testing.assert_array_equal(elect(shares, np.array([0, 3, 1]), np.array([0, 1, 2])), [0, 2, 1, 1])
+    np.testing.assert_array_equal(
+        elect(shares.argmax(axis=1), shares, np.array([0, 3, 1]), np.array([0, 1, 2])), [0, 2, 1, 1]
+    )
 
 
 def test_no_label_loses_its_only_cell_to_one_without():
     # The cell with most for label 2 is the only one of label 1.
     shares = np.array([[0.9, 0.1, 0.0], [0.8, 0.1, 0.1], [0.0, 0.6, 0.4]])
-    np.testing.assert_array_equal(elect(shares, NO_LANDMARKS, NO_LANDMARKS), [0, 2, 1])
+    np.testing.assert_array_equal(elect(shares.argmax(axis=1), shares, NO_LANDMARKS, NO_LANDMARKS), [0, 2, 1])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -208,7 +211,41 @@ def test_all_labels_are_elected_even_with_as_many_labels_as_cells(seed):
     rng = np.random.default_rng(seed)
     for n_cells in (6, 9):
         shares = rng.random((n_cells, 6)) * [1.0, 0.1, 0.1, 0.0, 0.0, 0.0]
-        assert set(elect(shares, NO_LANDMARKS, NO_LANDMARKS)) == set(range(6))
+        assert set(elect(shares.argmax(axis=1), shares, NO_LANDMARKS, NO_LANDMARKS)) == set(range(6))
+
+
+def test_labels_are_where_most_of_the_shares_are_from_the_root_down():
+    # Labels 1 and 2 are one cluster of two: together they have more than label 0, which has most by itself.
+    tree = np.array([[1.0, 2.0, 0.5, 2.0], [0.0, 3.0, 1.0, 3.0]])
+    shares = np.array([[0.4, 0.35, 0.25], [0.6, 0.1, 0.3], [0.2, 0.3, 0.5]])
+    np.testing.assert_array_equal(descend(shares, tree), [1, 0, 2])
+    np.testing.assert_array_equal(descend(np.ones((2, 1)), np.empty((0, 4))), [0, 0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_for_fewer_clusters_contain_those_for_more(seed):
+    rng = np.random.default_rng(seed)
+    tree = linkage(rng.random((8, 2)), "average")
+    shares = rng.dirichlet(np.full(8, 0.5), size=200)
+    fine = descend(shares, tree)
+    for number in (2, 4, 7):
+        merged = cut_tree(tree, number)[:, 0]
+        # The tree of the merged labels: its leaves are nodes of the whole tree.
+        above = linkage_above(tree, merged)
+        coarse = descend(np.column_stack([shares[:, merged == each].sum(axis=1) for each in range(number)]), above)
+        np.testing.assert_array_equal(coarse, merged[fine])
+
+
+def linkage_above(tree, merged):
+    """How groups of the leaves of a tree, which are nodes of it, merge further on."""
+    n_groups, node_of = merged.max() + 1, dict(enumerate(merged))
+    rows = []
+    for node, (left, right) in enumerate(tree[:, :2].astype(int), len(merged)):
+        node_of[node] = node_of[left]
+        if node_of[left] != node_of[right]:
+            node_of[node] = n_groups + len(rows)
+            rows.append([node_of[left], node_of[right], 0.0, 0.0])
+    return np.array(rows)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 30])
@@ -226,7 +263,6 @@ def test_fitted_samples_get_back_what_they_have(metric, n_landmarks):
     np.testing.assert_array_equal(model.predict(X[:1]), model.labels_[:1])
 
 
-@pytest.mark.quality  # with fewer starts there is no such sample
 def test_only_samples_that_a_cluster_got_against_the_vote_are_predicted_otherwise():
     # Three groups and more clusters: some landmarks have a label that no sample votes for, and yet one has to have it.
     X = make_groups((50, 40, 30)).X

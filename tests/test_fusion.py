@@ -29,7 +29,6 @@ def test_iterative_solver_agrees_with_the_dense_one(container, monkeypatch):
     A = affinity(80)
     dense = decompose(A, 6)
     monkeypatch.setattr("scutc.core.eigen.MAX_DENSE", 10)
-    monkeypatch.setattr("scutc.core.fusion.EIGENVALUE_TOLERANCE", 1e-3)
     iterative = decompose(container(A), 6)
     np.testing.assert_allclose(iterative.values, dense.values, rtol=1e-6)
     np.testing.assert_allclose(np.abs(np.sum(iterative.vectors * dense.vectors, axis=0)), 1.0, atol=1e-5)

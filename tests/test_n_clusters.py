@@ -113,7 +113,7 @@ def test_many_cells_are_halved_on_some_of_them(monkeypatch):
     model = UTC().fit(adata.X)
     assert model.n_clusters_ == 3
     assert (model.votes_ >= 0).all(axis=1).sum() == 60
-    assert (model.votes_[:, :7] >= 0).all()
+    assert (model.votes_[:, :4] >= 0).all()
 
 
 def test_more_clusters_than_cells_that_were_halved(monkeypatch):
@@ -128,14 +128,14 @@ def test_cells_that_half_of_the_genes_say_nothing_of_are_left_out_of_the_compari
     X = make_groups((30, 25, 20), n_genes=400).X
     X[3, 1:] = 0.0  # of which one half of each split knows nothing
     model = UTC(3, metric="correlation", screen_genes=False).fit(kind(X))
-    assert (model.votes_[3, 7:] == -1).all()
+    assert (model.votes_[3, 4:] == -1).all()
     assert (np.delete(model.votes_, 3, axis=0) >= 0).all()
 
 
 def test_fewer_splits_are_a_choice_and_none_leaves_it_to_the_orders():
     X = make_groups((30, 25, 20), n_genes=400).X
     lines = []
-    assert UTC(n_splits=2, verbose=lines.append).fit(X).votes_.shape[1] == 7 + 4
+    assert UTC(n_splits=2, verbose=lines.append).fit(X).votes_.shape[1] == 4 + 4
     assert "4 halves of the genes" in lines
     lines.clear()
     assert UTC(n_splits=0, verbose=lines.append).fit(X).n_clusters_ == 3
@@ -143,7 +143,7 @@ def test_fewer_splits_are_a_choice_and_none_leaves_it_to_the_orders():
 
 
 def test_zero_splits_of_any_integer_type():
-    assert UTC(3, n_splits=np.int64(0)).fit(make_groups(n_genes=400).X).votes_.shape == (45, 7)
+    assert UTC(3, n_splits=np.int64(0)).fit(make_groups(n_genes=400).X).votes_.shape == (45, 4)
 
 
 @pytest.mark.parametrize("n_splits", [-1, 1.5, "many", None, True])
@@ -182,7 +182,7 @@ def test_how_it_was_found_is_recorded(n_genes, orders, rule):
 def test_the_first_splits_are_the_same_however_many_there_are():
     X = make_groups((30, 25, 20), n_genes=400).X
     few, many = (UTC(4, n_splits=number).fit(X).votes_ for number in (1, 3))
-    np.testing.assert_array_equal(few, many[:, :9])
+    np.testing.assert_array_equal(few, many[:, :6])
 
 
 def test_without_halves_nothing_says_that_there_is_one_cluster():

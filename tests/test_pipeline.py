@@ -84,9 +84,11 @@ def test_a_solution_says_whether_its_columns_are_nested(solver, nested):
     solution = fitted(solver=solver).solution
     assert solution.nested == nested
     assert (solution.iterations.n_iter == 0) == nested
-    n_columns = solution.points(solution.orders, 3).shape[1]
-    assert n_columns == 3
-    assert solution.points(solution.orders, 2).shape[1] == (n_columns if not nested else 2 - (n_columns == 1))
+    views = fitted(solver=solver).tree.views
+    assert next(iter(views)) == solution.orders
+    assert len(views) == (4 if nested else 1)
+    for view in views.values():
+        assert (view.points(2).shape[1] < view.embedding.shape[1]) == nested
 
 
 @pytest.mark.parametrize("affinity", AFFINITIES)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import anndata
 import matplotlib.pyplot as plt
@@ -189,10 +190,10 @@ def test_cells_without_a_label_are_left_out_and_the_title_says_so(adata, name):
 def test_colors_are_those_that_scanpy_would_choose(n_clusters):
     labels = [str(i % n_clusters) for i in range(150)]
     adata = AnnData(np.zeros((150, 1)), obs={"labels": pd.Categorical(labels)}, obsm={"X_any": np.zeros((150, 2))})
-    colors = scutc.pl._shared.label_colors(adata, "labels", n_clusters)
+    colors = scutc._colors.label_colors(adata, "labels", n_clusters)
     sc.pl.embedding(adata, "any", color="labels", show=False)
     assert colors == [to_hex(color) for color in adata.uns["labels_colors"]]
-    assert scutc.pl._shared.label_colors(adata, "labels", n_clusters) == colors
+    assert scutc._colors.label_colors(adata, "labels", n_clusters) == colors
 
 
 @pytest.mark.parametrize("stored", [["#ff0000"], ["no colour"] * 3])
@@ -241,7 +242,7 @@ def test_affinity_is_ordered_by_cluster_with_bars_as_long_as_the_clusters(adata)
     assert before.get_title() == "before: pairwise affinity of the data"
     assert after.get_title() == "after: cosine in the fused embedding"
     assert names_in_legend(after) == ["0", "1", "2"]
-    colors = scutc.pl._shared.label_colors(adata, "utc", 3)
+    colors = scutc._colors.label_colors(adata, "utc", 3)
     parts = list(zip(colors, [20 / 45, 15 / 45, 10 / 45], strict=True))
     for ax in (before, after):
         found = bars(ax)
@@ -304,7 +305,7 @@ def test_orders_has_a_panel_with_the_agreement_of_each(adata):
         "order 4\nagreement -0.02",
     ]
     assert [ax.get_legend() is None for ax in axes] == [True, True, False]
-    colors = scutc.pl._shared.label_colors(adata, "utc", 3)
+    colors = scutc._colors.label_colors(adata, "utc", 3)
     expected = [to_rgba(colors[code]) for code in adata.obs["utc"].cat.codes]
     for order, ax in zip((2, 3, 4), axes, strict=True):
         dots = ax.collections[0]
@@ -488,7 +489,7 @@ def test_stability_is_how_often_two_cells_are_together_ordered_by_cluster(adata)
     (scale,) = set(ax.figure.axes) - {ax}
     assert scale.get_xlabel() == "share of 4 views"
     np.testing.assert_allclose([length for _, length in bars(ax)], [0.4, 0.4, 0.2] * 2)  # left and top
-    assert [color for color, _ in bars(ax)] == scutc.pl._shared.label_colors(adata, "utc", 3) * 2
+    assert [color for color, _ in bars(ax)] == scutc._colors.label_colors(adata, "utc", 3) * 2
 
 
 def test_stability_of_clear_groups_is_squares_on_the_diagonal(adata):
@@ -630,3 +631,52 @@ def test_confusion_names_the_columns_there_are(adata):
         scutc.pl.confusion(adata, "group", key="foo")
     with pytest.raises(KeyError, match=r"reference='foo'.*Valid: .*'group'"):
         scutc.pl.confusion(adata, "foo")
+
+
+def rows_of_tree(ax):
+    """For each row, from the top, the places, widths and colours of its clusters."""
+    rows = {}
+    for patch in ax.patches:
+        height = round(patch.get_y() + patch.get_height() / 2)
+        rows.setdefault(height, []).append((patch.get_x(), patch.get_width(), to_hex(patch.get_facecolor())))
+    return [sorted(rows[height]) for height in sorted(rows, reverse=True)]
+
+
+def test_tree_has_every_cluster_below_the_one_that_it_is_part_of():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, [2, 4, 7])
+    ax = scutc.pl.tree(adata, show=False)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["2", "4", "7"]
+    rows = rows_of_tree(ax)
+    for row, number in zip(rows, (2, 4, 7), strict=True):
+        sizes = adata.obs[f"utc_{number}"].value_counts().to_numpy() / adata.n_obs
+        np.testing.assert_allclose(sorted(width for _, width, _ in row), sorted(sizes))
+        assert {color for *_, color in row} == set(adata.uns[f"utc_{number}_colors"])
+        # Side by side, from 0 to 1.
+        ends = np.cumsum([width for _, width, _ in row])
+        np.testing.assert_allclose([start for start, *_ in row], np.append(0, ends[:-1]), atol=1e-12)
+    for coarse, fine in pairwise(rows):
+        edges = {round(start, 9) for start, *_ in fine}
+        assert {round(start, 9) for start, *_ in coarse} <= edges
+
+
+def test_tree_of_one_number_shows_all_up_to_it():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, 4)
+    assert [len(row) for row in rows_of_tree(scutc.pl.tree(adata, show=False))] == [1, 2, 3, 4]
+    assert [len(row) for row in rows_of_tree(scutc.pl.tree(adata, numbers=[3, 2], show=False))] == [2, 3]
+    names = {text.get_text() for text in scutc.pl.tree(adata, numbers=[4], show=False).texts}
+    assert names == {"0", "1", "2", "3"}
+
+
+def test_tree_says_what_it_cannot_show():
+    adata = make_groups()
+    scutc.tl.utc(adata, 3)
+    for numbers in ([4], [0], [], [1.5]):
+        with pytest.raises(ValueError, match="from 1 to 3"):
+            scutc.pl.tree(adata, numbers=numbers, show=False)
+    with pytest.raises(ValueError, match="no longer the 3 clusters"):
+        scutc.pl.tree(adata[adata.obs["utc"] != "2"].copy(), show=False)
+    scutc.tl.utc(adata, 1)
+    with pytest.raises(KeyError, match="has no tree"):
+        scutc.pl.tree(adata, show=False)

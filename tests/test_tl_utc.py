@@ -402,3 +402,25 @@ def test_iterations_show_a_progress_bar_from_verbosity_three_on(adata, verbosity
     finally:
         sc.settings.verbosity = before
     assert ("utc:" in capsys.readouterr().err) == shown
+
+
+def test_labels_of_several_numbers_are_nested_and_share_colors():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, [3, 8, 5])
+    for coarse, fine in (("utc_3", "utc_5"), ("utc_5", "utc_8")):
+        table = pd.crosstab(adata.obs[coarse], adata.obs[fine])
+        assert ((table > 0).sum() == 1).all()
+        largest = table.to_numpy().argmax(axis=1)
+        colors = {name: np.array(adata.uns[f"{name}_colors"]) for name in (coarse, fine)}
+        np.testing.assert_array_equal(colors[coarse], colors[fine][largest])
+    assert len(set(adata.uns["utc_8_colors"])) == 8
+    assert adata.uns["utc"]["tree"].shape == (7, 4)
+
+
+def test_one_number_leaves_colors_to_scanpy():
+    adata = make_groups()
+    scutc.tl.utc(adata, 3)
+    assert "utc_colors" not in adata.uns
+    assert adata.uns["utc"]["tree"].shape == (2, 4)
+    scutc.tl.utc(adata, 1)
+    assert "tree" not in adata.uns["utc"]

@@ -47,7 +47,7 @@ def two_only(monkeypatch):
 
 
 def labels_of(*views, n_clusters=2):
-    return number_by_size(cut(merge(dict(enumerate(views))), n_clusters))
+    return number_by_size(cut(merge(views), n_clusters))
 
 
 def test_labels_are_numbered_by_size_ties_by_first_cell():
@@ -82,7 +82,7 @@ def test_distances_in_the_tree_are_the_part_of_the_votes_that_separate(monkeypat
         Opinion({2: np.array([0, 0, 0, 1, 1, 1, 1, 1, 1]), 3: np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])}),
         Opinion({2: np.array([0, 0, 0, 1, 1, 1, 0, 0, 0]), 3: np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])}),
     ]
-    merges = merge(dict(enumerate(views)))
+    merges = merge(views)
     np.testing.assert_allclose(merges[-2:, 2], [0.75, 0.875], atol=1e-5)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .mixture import fit_mixture
+from .mixture import Cells, fit_mixture
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -33,7 +33,7 @@ def confidence(views: Collection[View], labels: NDArray[np.intp], n_clusters: in
     sure = np.zeros(len(labels))
     for view in views:
         points = view.points(n_clusters)
-        probabilities = fit_mixture(points, labels, n_clusters, n_steps=1).probabilities[cells, labels]
+        probabilities = fit_mixture(Cells(points), labels, n_clusters, n_steps=1).probabilities[cells, labels]
         sure += probabilities * (1 + silhouettes(points, labels, n_clusters)) / 2
     return np.clip(sure / len(views), 0.0, 1.0)
 

@@ -23,9 +23,8 @@ NEGLIGIBLE = 1e-10
 # With few cells an order may have no more positive eigenvalues than its effective rank: all would be raised to 1 and
 # the strong directions lost among the weak. So the rank is at most this part of their number.
 MAX_PART_OF_POSITIVE = 2 / 3
-# Relative; the iterative solvers' eigenvectors are far better than this asks for the leading ones, and the others are
-# mostly of noise: with a tenth of it labels were no better.
-EIGENVALUE_TOLERANCE = 1e-2
+# Relative; the iterative solvers' eigenvectors are far better than this asks for the leading ones.
+EIGENVALUE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,48 @@ MAX_STEPS = 50
 TOLERANCE = 1e-3
 
 
+class Cells:
+    """Points in an embedding, each of which stands for some cells, in a unit in which coordinates have variance 1.
+
+    Parameters
+    ----------
+    points
+        Where they lie, one in each row.
+    sizes
+        How many cells each stands for; one by default.
+    scatter
+        Sum of the outer products of these cells with themselves, where they scatter about the point that stands for
+        them.
+    """
+
+    def __init__(
+        self,
+        points: NDArray[np.float64],
+        sizes: NDArray[np.float64] | None = None,
+        scatter: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.sizes = np.ones(len(points)) if sizes is None else sizes
+        self.n_cells = self.sizes.sum()
+        weighted = points * self.sizes[:, None]
+        scatter = points.T @ weighted if scatter is None else scatter
+        variance = np.trace(scatter) / self.n_cells - ((weighted.sum(axis=0) / self.n_cells) ** 2).sum()
+        unit = np.sqrt(max(variance, 0.0) / points.shape[1]) or 1.0
+        self.points, self._weighted, self.scatter = points / unit, weighted / unit, scatter / unit**2
+
+    def clusters(self, probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Number of cells and centre of each cluster, and what makes their common covariance, shrunk, the identity."""
+        members = self.sizes @ probabilities + 10 * np.finfo(float).eps
+        centers = probabilities.T @ self._weighted / members[:, None]
+        covariance = (self.scatter - (centers.T * members) @ centers) / self.n_cells
+        covariance += SHRINKAGE * np.eye(len(covariance))
+        return members, centers, np.linalg.inv(np.linalg.cholesky(covariance)).T
+
+    def whitened(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Where points lie if the common covariance of clusters is the identity."""
+        *_, whitening = self.clusters(np.eye(int(labels.max()) + 1)[labels])
+        return self.points @ whitening
+
+
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """What was found, and how well it describes the points."""
@@ -33,62 +75,27 @@ class Mixture:
         return self.probabilities.argmax(axis=1)
 
 
-def fit_mixture(
-    points: NDArray[np.float64],
-    labels: NDArray[np.intp],
-    n_clusters: int,
-    *,
-    n_steps: int = MAX_STEPS,
-    sizes: NDArray[np.float64] | None = None,
-    scatter: NDArray[np.float64] | None = None,
-) -> Mixture:
-    """Improve labels by a mixture.
+def fit_mixture(cells: Cells, labels: NDArray[np.intp], n_clusters: int, n_steps: int = MAX_STEPS) -> Mixture:
+    """Improve the labels of points, of so many clusters, some of which may be empty, in so many steps at most.
 
     Unlike k-means it takes clusters that are of unequal size or all stretched the same way for what they are.
     scikit-learn's takes several times as long from such a start.
-
-    Parameters
-    ----------
-    points
-        Where points lie, one in each row.
-    labels
-        Cluster of each to start with.
-    n_clusters
-        Number of clusters, some of which may be empty.
-    n_steps
-        Number of steps at most.
-    sizes
-        How many cells each point stands for; one by default.
-    scatter
-        Sum of the outer products of these cells with themselves, where they scatter about the point that stands for
-        them.
     """
-    sizes = np.ones(len(points)) if sizes is None else sizes
-    n_cells = sizes.sum()
-    weighted = points * sizes[:, None]
-    scatter = points.T @ weighted if scatter is None else scatter
-    variance = np.trace(scatter) / n_cells - ((weighted.sum(axis=0) / n_cells) ** 2).sum()
-    # In a unit in which coordinates have a mean variance of 1.
-    unit = np.sqrt(max(variance, 0.0) / points.shape[1]) or 1.0
-    points, weighted, scatter = points / unit, weighted / unit, scatter / unit**2
     probabilities = np.eye(n_clusters)[labels]
-    shrinkage = SHRINKAGE * np.eye(points.shape[1])
     likelihood = -np.inf
     for _ in range(n_steps):
-        members = sizes @ probabilities + 10 * np.finfo(float).eps
-        centers = probabilities.T @ weighted / members[:, None]
-        covariance = (scatter - (centers.T * members) @ centers) / n_cells + shrinkage
-        whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
+        members, centers, whitening = cells.clusters(probabilities)
         white_centers = centers @ whitening
         # Up to what all clusters of a cell have in common.
-        logarithms = points @ (whitening @ white_centers.T)
-        logarithms += np.log(members / n_cells) - (white_centers**2).sum(axis=1) / 2
+        logarithms = cells.points @ (whitening @ white_centers.T)
+        logarithms += np.log(members / cells.n_cells) - (white_centers**2).sum(axis=1) / 2
         highest = logarithms.max(axis=1, keepdims=True)
         probabilities = np.exp(logarithms - highest)
         totals = probabilities.sum(axis=1, keepdims=True)
         probabilities /= totals
-        common = np.log(np.diag(whitening)).sum() - np.sum((whitening @ whitening.T) * scatter) / (2 * n_cells)
-        last, likelihood = likelihood, float(sizes @ (highest + np.log(totals))[:, 0] / n_cells + common)
+        squares = np.sum((whitening @ whitening.T) * cells.scatter)
+        common = np.log(np.diag(whitening)).sum() - squares / (2 * cells.n_cells)
+        last, likelihood = likelihood, float(cells.sizes @ (highest + np.log(totals))[:, 0] / cells.n_cells + common)
         if likelihood - last < TOLERANCE:
             break
     return Mixture(probabilities, likelihood)

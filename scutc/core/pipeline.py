@@ -203,12 +203,11 @@ def fit(matrix: Any, settings: Settings) -> Model:
     solve = SOLVERS[settings.solver]
     if n_clusters is None:  # estimated from the spectral solution, whatever the solver
         solution = solve_spectral(geometry, settings, 1)
-        tree = grow_tree(solution)
-        estimate = estimate_n_clusters(solution, tree, replicates, settings)
+        estimate = estimate_n_clusters(solution, grow_tree(solution), replicates, settings)
         n_clusters = estimate.n_clusters
     if solution is None or solve is not solve_spectral:
         solution = solve(geometry, settings, n_clusters, **settings.solver_params)
-        tree = grow_tree(solution)
+    tree = grow_tree(solution, n_clusters)
     return Model(settings.without_company(), embedded, solution, tree, n_clusters, estimate, replicates)
 
 

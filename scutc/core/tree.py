@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.cluster.hierarchy import cophenet, linkage
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist, squareform
 
 from .views import Leaves, View, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
     from .solvers import Solution
 
-# Numbers of clusters at which views vote, up to this many cells in each on average. They do not depend on the number
-# that is asked for, so that the tree does not either.
-RESOLUTIONS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20)
+# Numbers of clusters at which views vote, besides the one that the tree is for: evenly spread by their ratio, up to
+# this many cells in each on average.
+RESOLUTIONS = (2, 3, 4, 6, 8, 11, 16, 23)
 MIN_MEAN_SIZE = 3
+# A vote at twice or half the number that the tree is for counts by 2 to the power of −this: half.
+FOCUS = 1.0
 # Weight, next to the votes, of the tree of all orders together, which decides between cells on which no vote differs.
 TIE_BREAK = 1e-6
 
@@ -70,7 +72,7 @@ class ClusterTree:
         embedding = next(iter(self.views.values())).embedding
         n_cells, n_leaves = len(embedding), len(self.leaves)
         members = [np.flatnonzero(self.leaves.of_cells == leaf) for leaf in range(n_leaves)]
-        inside = [linkage(embedding[cells], "ward") if len(cells) > 1 else np.empty((0, 4)) for cells in members]
+        inside = [linkage(pdist(embedding[cells]), "ward") if len(cells) > 1 else np.empty((0, 4)) for cells in members]
         owners = np.repeat(np.arange(n_leaves), [len(merges) for merges in inside])
         below = np.zeros((n_cells - n_leaves, 4))
         # Of each leaf the numbers that its cells, and then what they merge to, have in the whole tree.
@@ -89,33 +91,37 @@ class ClusterTree:
         return np.concatenate([below, above])
 
 
-def grow_tree(solution: Solution) -> ClusterTree:
-    """The tree of the cells that a solution embeds."""
+def grow_tree(solution: Solution, n_clusters: int | None = None) -> ClusterTree:
+    """The tree of the cells that a solution embeds, for so many clusters above all, or for any number alike."""
     leaves = Leaves.of(solution.embedding)
     views = {
         orders: View(embedding, leaves, nested=solution.nested) for orders, embedding in solution.embeddings.items()
     }
-    return ClusterTree(leaves, merge(views), views)
+    return ClusterTree(leaves, merge(views.values(), n_clusters), views)
 
 
-def merge(views: Mapping[tuple[int, ...], View]) -> NDArray[np.float64]:
+def merge(views: Collection[View], n_clusters: int | None = None) -> NDArray[np.float64]:
     """Average linkage on the part of the votes that separate two leaves, in scipy's form.
 
     At each number of clusters those views vote whose clusters are separate, so that one that sees them is not outvoted
-    by others that see nothing; all views, if none does.
+    by others that see nothing; all views, if none does. More clusters than asked for say which cells are close, fewer
+    how clusters belong together: both are heard, and the less the farther they are from the number asked for.
     """
-    everything, *_ = views.values()
+    everything, *_ = views
     n_leaves = len(everything.leaves)
     if n_leaves < 2:
         return np.empty((0, 4))
-    resolutions = [number for number in RESOLUTIONS if number * MIN_MEAN_SIZE <= n_leaves] or [1]
-    together = np.zeros((n_leaves, n_leaves))
-    for number in resolutions:
-        votes = [(view, view.partition(number)) for view in views.values()]
+    numbers = {number for number in RESOLUTIONS if number * MIN_MEAN_SIZE <= n_leaves}
+    numbers |= {min(n_clusters or 1, n_leaves)} - {1}
+    together, total = np.zeros((n_leaves, n_leaves)), 0.0
+    for number in sorted(numbers):
+        votes = [(view, view.partition(number)) for view in views]
         heard = [labels for view, labels in votes if view.separates(labels, number)] or [labels for _, labels in votes]
         members = np.hstack([np.eye(number)[labels] for labels in heard])
-        together += members @ members.T / len(heard)
-    apart = squareform(1 - together / len(resolutions), checks=False)
+        weight = 1.0 if n_clusters is None else min(number / n_clusters, n_clusters / number) ** FOCUS
+        together += weight / len(heard) * (members @ members.T)
+        total += weight
+    apart = squareform(1 - together / (total or 1.0), checks=False)
     heights = cophenet(everything.trees[0])
     return linkage(np.maximum(apart, 0.0) + TIE_BREAK * heights / (heights.max() or 1.0), "average")
 

@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .affinities.neighborhoods import scatter_rows
-from .mixture import fit_mixture
+from .mixture import Cells, fit_mixture
 from .sampling import evenly_spread
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Columns of an embedding that trees see. They are the same for every number of clusters, so that the trees are.
 N_DIRECTIONS = 20
+# Number of small clusters whose common covariance is taken for that of larger ones, fewer of few cells.
+N_SMALL, MIN_MEAN_SIZE_OF_SMALL = 12, 4
 # Beyond so many cells groups of near ones are clustered in their place: time grows with the square of the number.
 MAX_LEAVES = 500
 # Steps of the k-means that makes these groups. They need not be the best ones.
@@ -112,19 +114,27 @@ class View:
         """The same of the leaves."""
         if n_clusters >= len(self.leaves):
             return np.arange(len(self.leaves))
-        n_directions = self.n_directions(n_clusters)
-        points, scatter = self._points[:, :n_directions], self._scatter[:n_directions, :n_directions]
-        mixtures = [
-            fit_mixture(points, cut(merges, n_clusters), n_clusters, sizes=self.leaves.sizes, scatter=scatter)
-            for merges in self.trees
-        ]
+        cells = self._cells(self.n_directions(n_clusters))
+        mixtures = [fit_mixture(cells, cut(merges, n_clusters), n_clusters) for merges in self.trees]
         return max(mixtures, key=lambda mixture: mixture.likelihood).labels
 
     @cached_property
     def trees(self) -> list[NDArray[np.float64]]:
-        """Merges of the leaves by two criteria, one for compact clusters and one for far ones, to start from."""
+        """Merges of the leaves to start from: to compact clusters, to distant ones, and to ones of any common shape.
+
+        The last are merged by Ward's criterion in the common covariance of many small clusters.
+        """
         distances = pdist(self._points[:, :N_DIRECTIONS])
-        return [linkage(distances, method) for method in ("ward", "average")]
+        compact, distant = (linkage(distances, method) for method in ("ward", "average"))
+        n_small = min(N_SMALL, max(1, len(self.leaves) // MIN_MEAN_SIZE_OF_SMALL))
+        cells = self._cells(N_DIRECTIONS)
+        small = fit_mixture(cells, cut(compact, n_small), n_small).labels
+        shaped = linkage(pdist(cells.whitened(small)), "ward")
+        return [compact, distant, shaped]
+
+    def _cells(self, n_directions: int) -> Cells:
+        scatter = self._scatter[:n_directions, :n_directions]
+        return Cells(self._points[:, :n_directions], self.leaves.sizes, scatter)
 
     def separates(self, labels: NDArray[np.intp], n_clusters: int) -> bool:
         """Whether clusters of the leaves are tighter than if the cells were spread evenly.
