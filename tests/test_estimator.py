@@ -122,11 +122,11 @@ def test_cuts_are_nested_and_merge_as_the_tree_says(adata, n_landmarks):
 
 def test_crossing_lines_with_noise_are_told_apart_by_the_one_order_that_sees_them():
     accuracies = []
-    for n, noise in itertools.product((20, 40, 41, 80), (0.01, 0.03, 0.05)):
-        lines = scutc.datasets.syndata1(n, noise)
+    for n, noise, seed in itertools.product((20, 40, 41, 80), (0.01, 0.03, 0.05), range(3)):
+        lines = scutc.datasets.syndata1(n, noise, random_state=seed)
         labels = UTC(n_clusters=2, metric="euclidean").fit_predict(lines.X)
         accuracies.append(scutc.metrics.clustering_accuracy(lines.obs["label"], labels))
-    assert np.mean(accuracies) > 0.9
+    assert np.mean(accuracies) > 0.93  # without the rule, 0.65
 
 
 def test_verbose_function_hears_of_every_order(adata):

@@ -105,13 +105,15 @@ def test_sequence_and_estimate_of_the_number_of_clusters():
     pd.testing.assert_series_equal(adata.obs["estimated"], adata.obs["utc_3"], check_names=False)
 
 
-def test_cut_equals_a_fit_with_that_number():
-    X = make_groups((60, 40, 20)).X
-    cut = UTC(2, n_landmarks=40).fit(X).cut(5)
-    model = UTC(5, n_landmarks=40).fit(X)
-    assert cut.agreement == model.agreement_
-    for name in ("labels", "confidence", "stability", "votes"):
-        np.testing.assert_array_equal(getattr(cut, name), getattr(model, f"{name}_"))
+@pytest.mark.parametrize("fitted", [2, 9])
+def test_cuts_into_more_and_fewer_clusters_are_nested_for_all_cells(fitted):
+    model = UTC(fitted, n_landmarks=40).fit(make_groups((60, 40, 20)).X)
+    finer = model.cut(max(fitted, 6)).labels
+    for number in (5, 4, 2):
+        labels = model.cut(number).labels
+        assert len(np.unique(labels)) == number
+        assert len(set(zip(labels, finer, strict=True))) == finer.max() + 1
+        finer = labels
 
 
 def test_cut_does_not_change_what_is_predicted():

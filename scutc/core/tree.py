@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 # this many cells in each on average.
 RESOLUTIONS = (2, 3, 4, 6, 8, 11, 16, 23)
 MIN_MEAN_SIZE = 3
-# A vote at twice or half the number that the tree is for counts by 2 to the power of −this: half.
-FOCUS = 1.0
+# A vote on half as many clusters as the tree is for counts by 2 to the power of −this, and one on twice as many. The
+# former is to decide how clusters merge, not which there are: counted for more, cells between two clusters end alone.
+FOCUS_BELOW, FOCUS_ABOVE = 8.0, 1.0
 # Weight, next to the votes, of the tree of all orders together, which decides between cells on which no vote differs.
 TIE_BREAK = 1e-6
 
@@ -118,12 +119,17 @@ def merge(views: Collection[View], n_clusters: int | None = None) -> NDArray[np.
         votes = [(view, view.partition(number)) for view in views]
         heard = [labels for view, labels in votes if view.separates(labels, number)] or [labels for _, labels in votes]
         members = np.hstack([np.eye(number)[labels] for labels in heard])
-        weight = 1.0 if n_clusters is None else min(number / n_clusters, n_clusters / number) ** FOCUS
+        weight = 1.0 if n_clusters is None else focus(number / n_clusters)
         together += weight / len(heard) * (members @ members.T)
         total += weight
     apart = squareform(1 - together / (total or 1.0), checks=False)
     heights = cophenet(everything.trees[0])
     return linkage(np.maximum(apart, 0.0) + TIE_BREAK * heights / (heights.max() or 1.0), "average")
+
+
+def focus(ratio: float) -> float:
+    """What a vote counts for whose number of clusters has this ratio to the one that is asked for."""
+    return ratio**FOCUS_BELOW if ratio < 1 else ratio**-FOCUS_ABOVE
 
 
 def number_by_size(labels: NDArray[np.intp]) -> NDArray[np.intp]:
