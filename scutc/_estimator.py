@@ -236,7 +236,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     )
     random_state: int | np.random.RandomState | None = parameter(
         check_seed,
-        "Seed for the samples of anchors and pairs and for the starts of the mixtures. The same seed gives the same "
+        "Seed for the samples of anchors and pairs, parts of the genes and landmarks. The same seed gives the same "
         "result on any number of threads.",
         default=0,
     )
@@ -333,10 +333,11 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         return self.fit(X).embedding_
 
     def cut(self, n_clusters: int) -> pipeline.Clustering:
-        """Labels for another number of clusters, and what is known of them, from the same decomposition.
+        """Labels for another number of clusters, and what is known of them, from the same tree.
 
-        With ``"ascent"`` and ``"admm"`` these are clusters in the columns that were found for the fitted number;
-        fitting for the other number would find other columns.
+        Fewer clusters are made of the fitted ones, and more are parts of them. A fit for the other number grows a tree
+        of its own, and may find others. With ``"ascent"`` and ``"admm"`` these are clusters in the columns that were
+        found for the fitted number, and such a fit would find other columns.
 
         Parameters
         ----------
@@ -346,8 +347,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
 
         Returns
         -------
-        What is known of these clusters: ``labels``, ``agreement``, ``confidence``, ``stability`` and ``votes``, each as
-        the attribute of this name and ``_`` for the fitted number.
+        What is known of these clusters: ``labels``, ``agreement``, ``confidence``, ``stability``, ``votes``,
+        ``tree``, each as the attribute of this name and ``_`` for the fitted number.
 
         Examples
         --------

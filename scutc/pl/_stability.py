@@ -29,10 +29,11 @@ def stability(
 ) -> Axes | None:
     """How often two cells are in the same cluster, cells × cells ordered by cluster, over all views of the data.
 
-    A view is a subset of the orders or a half of the genes: what it finds is in ``adata.obsm[key + "_votes"]``. Black
-    pairs are together in all views, white ones in none. A cluster that is a black square on white is there whichever
-    way one looks; grey between two squares are clusters that some views make one. The legend has the stability of each
-    cluster, ``adata.uns[key]["stability"]``, how well it is found again in halves of the genes, from 0 to 1.
+    A view is all orders together, one of them alone, or a half of the genes: what it finds is in
+    ``adata.obsm[key + "_votes"]``. Black pairs are together in all views, white ones in none. A cluster that is a black
+    square on white is there whichever way one looks; grey between two squares are clusters that some views make one.
+    The legend has the stability of each cluster, ``adata.uns[key]["stability"]``, how well it is found again in halves
+    of the genes, from 0 to 1.
 
     Parameters
     ----------
