@@ -76,17 +76,18 @@ def test_the_nearest_are_together_where_votes_are_tied(two_only, places, labels)
     np.testing.assert_array_equal(labels_of(view), labels)
 
 
-def test_votes_far_from_the_number_asked_for_count_less(monkeypatch):
-    assert trees.focus(1.0) == 1.0
-    assert trees.focus(0.5) < trees.focus(2.0) == 0.5
-    # At two clusters one way, at three, of which there is a vote more, another: the number asked for decides.
-    pairs, triples = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])
-    view = Opinion({2: pairs, 3: triples, 4: np.array([0, 0, 0, 1, 1, 1, 2, 2, 3])})
+def test_the_number_asked_for_decides_which_clusters_there_are_and_fewer_how_they_merge(monkeypatch):
     monkeypatch.setattr(trees, "RESOLUTIONS", (2, 3, 4))
     monkeypatch.setattr(trees, "MIN_MEAN_SIZE", 2)
-    monkeypatch.setattr(trees, "FOCUS_ABOVE", 4.0)
-    np.testing.assert_array_equal(number_by_size(cut(merge([view], 2), 2)), number_by_size(pairs))
-    np.testing.assert_array_equal(number_by_size(cut(merge([view], 3), 3)), number_by_size(triples))
+    # Two clusters are not made of the three, nor these of the four.
+    two, three = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])
+    view = Opinion({2: two, 3: three, 4: np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])})
+    np.testing.assert_array_equal(number_by_size(cut(merge([view], 2), 2)), number_by_size(two))
+    tree = merge([view], 3)
+    assert is_valid_linkage(tree)
+    np.testing.assert_array_equal(number_by_size(cut(tree, 3)), three)
+    # One cell of the second lies with the first, two with the third.
+    np.testing.assert_array_equal(number_by_size(cut(tree, 2)), [1, 1, 1, 0, 0, 0, 0, 0, 0])
 
 
 def test_distances_in_the_tree_are_the_part_of_the_votes_that_separate(monkeypatch):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from .views import Leaves, View, cut
+from .views import Leaves, View, cut, roots
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 # this many cells in each on average.
 RESOLUTIONS = (2, 3, 4, 6, 8, 11, 16, 23)
 MIN_MEAN_SIZE = 3
-# A vote on half as many clusters as the tree is for counts by 2 to the power of −this, and one on twice as many. The
-# former is to decide how clusters merge, not which there are: counted for more, cells between two clusters end alone.
-FOCUS_BELOW, FOCUS_ABOVE = 8.0, 1.0
+# A vote on half or twice as many clusters as are to be found counts by 2 to the power of −this.
+FOCUS = 2.0
 # Weight, next to the votes, of the tree of all orders together, which decides between cells on which no vote differs.
 TIE_BREAK = 1e-6
 
@@ -105,31 +104,58 @@ def merge(views: Collection[View], n_clusters: int | None = None) -> NDArray[np.
     """Average linkage on the part of the votes that separate two leaves, in scipy's form.
 
     At each number of clusters those views vote whose clusters are separate, so that one that sees them is not outvoted
-    by others that see nothing; all views, if none does. More clusters than asked for say which cells are close, fewer
-    how clusters belong together: both are heard, and the less the farther they are from the number asked for.
+    by others that see nothing; all views, if none does. Which clusters there are is decided by the votes on as many as
+    are asked for, or more, which say what cells are close. How these merge is decided by votes on fewer. If no number
+    is asked for, all votes decide alike.
     """
     everything, *_ = views
     n_leaves = len(everything.leaves)
     if n_leaves < 2:
         return np.empty((0, 4))
-    numbers = {number for number in RESOLUTIONS if number * MIN_MEAN_SIZE <= n_leaves}
-    numbers |= {min(n_clusters or 1, n_leaves)} - {1}
-    together, total = np.zeros((n_leaves, n_leaves)), 0.0
-    for number in sorted(numbers):
-        votes = [(view, view.partition(number)) for view in views]
-        heard = [labels for view, labels in votes if view.separates(labels, number)] or [labels for _, labels in votes]
-        members = np.hstack([np.eye(number)[labels] for labels in heard])
-        weight = 1.0 if n_clusters is None else focus(number / n_clusters)
-        together += weight / len(heard) * (members @ members.T)
-        total += weight
-    apart = squareform(1 - together / (total or 1.0), checks=False)
+    asked_for = min(n_clusters or 1, n_leaves)
+    numbers = {number for number in RESOLUTIONS if number * MIN_MEAN_SIZE <= n_leaves} | {max(asked_for, 2)}
+    together = {number: votes_together(views, number) for number in sorted(numbers)}
     heights = cophenet(everything.trees[0])
-    return linkage(np.maximum(apart, 0.0) + TIE_BREAK * heights / (heights.max() or 1.0), "average")
+    ties = TIE_BREAK * heights / (heights.max() or 1.0)
+    finer = [number for number in together if number >= asked_for]
+    weights = np.array([1.0 if n_clusters is None else (asked_for / number) ** FOCUS for number in finer])
+    votes = sum(weight * together[number] for weight, number in zip(weights, finer, strict=True)) / weights.sum()
+    merges = linkage(np.maximum(squareform(1 - votes, checks=False), 0.0) + ties, "average")
+    if n_clusters is None:
+        return merges
+    return merge_further(merges[: n_leaves - asked_for], together, squareform(ties))
 
 
-def focus(ratio: float) -> float:
-    """What a vote counts for whose number of clusters has this ratio to the one that is asked for."""
-    return ratio**FOCUS_BELOW if ratio < 1 else ratio**-FOCUS_ABOVE
+def votes_together(views: Collection[View], n_clusters: int) -> NDArray[np.float64]:
+    """For each two leaves the part of the views that put them together, of those that have so many clusters."""
+    votes = [(view, view.partition(n_clusters)) for view in views]
+    heard = [labels for view, labels in votes if view.separates(labels, n_clusters)] or [labels for _, labels in votes]
+    members = np.hstack([np.eye(n_clusters)[labels] for labels in heard])
+    return members @ members.T / len(heard)
+
+
+def merge_further(
+    merges: NDArray[np.float64], together: Mapping[int, NDArray[np.float64]], ties: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Go on with the first merges of a tree, by average linkage, on the votes about the number of clusters to come."""
+    n_leaves = len(ties)
+    nodes, labels, sizes = np.unique(roots(merges, n_leaves), return_inverse=True, return_counts=True)
+    members = np.eye(len(nodes))[labels]
+    layers = np.array([members.T @ layer @ members for layer in (*together.values(), -ties)]) / np.outer(sizes, sizes)
+    numbers, rows = np.array(list(together)), list(merges)
+    dead = np.eye(len(nodes), dtype=bool)
+    for n_clusters in range(len(nodes) - 1, 0, -1):
+        weights = np.minimum(numbers / n_clusters, n_clusters / numbers) ** FOCUS
+        closeness = np.tensordot(np.append(weights / weights.sum(), 1.0), layers, 1)
+        kept, gone = np.unravel_index(np.argmax(np.where(dead, -np.inf, closeness)), dead.shape)
+        height = max(1 - closeness[kept, gone], rows[-1][2] if rows else 0.0)
+        n_merged = sizes[kept] + sizes[gone]
+        rows.append(np.array([nodes[kept], nodes[gone], height, n_merged]))
+        mean = (sizes[kept] * layers[:, kept] + sizes[gone] * layers[:, gone]) / n_merged
+        layers[:, kept] = layers[:, :, kept] = mean
+        nodes[kept], sizes[kept] = n_leaves + len(rows) - 1, n_merged
+        dead[gone] = dead[:, gone] = True
+    return np.array(rows)
 
 
 def number_by_size(labels: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -155,11 +155,15 @@ class View:
 def cut(merges: NDArray[np.float64], n_clusters: int) -> NDArray[np.intp]:
     """Exactly ``n_clusters`` clusters, or as many as cells, by the first merges of a tree in scipy's form."""
     n_cells = len(merges) + 1
-    n_merges = max(n_cells - n_clusters, 0)
-    parents = np.arange(n_cells + n_merges)
-    parents[merges[:n_merges, :2].astype(np.intp)] = np.arange(n_cells, n_cells + n_merges)[:, None]
+    return np.unique(roots(merges[: max(n_cells - n_clusters, 0)], n_cells), return_inverse=True)[1]
+
+
+def roots(merges: NDArray[np.float64], n_cells: int) -> NDArray[np.intp]:
+    """For each cell the number of the node that it belongs to after the first merges of a tree in scipy's form."""
+    parents = np.arange(n_cells + len(merges))
+    parents[merges[:, :2].astype(np.intp)] = np.arange(n_cells, len(parents))[:, None]
     while True:
         grandparents = parents[parents]
         if np.array_equal(grandparents, parents):
-            return np.unique(parents[:n_cells], return_inverse=True)[1]
+            return parents[:n_cells]
         parents = grandparents
