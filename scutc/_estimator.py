@@ -82,7 +82,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         cells that were not looked at.
     tree_
         How the clusters merge, in the form of :func:`scipy.cluster.hierarchy.linkage`. Cluster ``i`` has the number
-        ``i``, and the distance of two is the part of the votes that separate them.
+        ``i``, and the distance of two rises with the part of the votes that separate them.
     informative_genes_
         For each gene whether it shares structure with others; ``None`` where genes were not screened.
     kept_genes_
@@ -335,9 +335,9 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def cut(self, n_clusters: int) -> pipeline.Clustering:
         """Labels for another number of clusters, and what is known of them, from the same tree.
 
-        Fewer clusters are made of the fitted ones, and more are parts of them. A fit for the other number grows a tree
-        of its own, and may find others. With ``"ascent"`` and ``"admm"`` these are clusters in the columns that were
-        found for the fitted number, and such a fit would find other columns.
+        Fewer clusters are made of the fitted ones, and more are parts of them, with landmarks up to single cells. A fit
+        for the other number grows a tree of its own, and may find others. With ``"ascent"`` and ``"admm"`` these are
+        clusters in the columns that were found for the fitted number, and such a fit would find other columns.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         return self._place(X)[0]
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Label new cells by a weighted vote of the nearest fitted ones.
+        """Label new cells by a weighted vote of the nearest fitted ones; of landmarks, down the tree of the clusters.
 
         Cells that were fitted get the label that they have in ``labels_``, with two exceptions: those that coincide get
         one label, and with landmarks a cluster for which no cell votes most, but which has one in ``labels_``.
@@ -409,7 +409,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         >>> len(set(zip(groups[60:], model.predict(X[60:]))))
         3
         """
-        return descend(self._place(X)[1], self.tree_)
+        shares = self._place(X)[1]
+        return shares.argmax(axis=1) if self.landmarks_ is None else descend(shares, self.tree_)
 
     @property
     def _n_features_out(self) -> int:

@@ -82,8 +82,9 @@ def test_a_cluster_without_cells_stays_without():
     assert fit_mixture(Cells(points), truth, 4).probabilities[:, 3].max() < 1e-6
 
 
-def test_points_that_all_coincide_belong_to_clusters_by_size():
-    mixture = fit_mixture(Cells(np.zeros((4, 2))), np.array([0, 0, 0, 1]), 2)
+@pytest.mark.parametrize("place", [0.0, 0.1, 1e6])
+def test_points_that_all_coincide_belong_to_clusters_by_size(place):
+    mixture = fit_mixture(Cells(np.full((4, 2), place)), np.array([0, 0, 0, 1]), 2)
     np.testing.assert_allclose(mixture.probabilities, np.tile([0.75, 0.25], (4, 1)))
 
 

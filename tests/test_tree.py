@@ -14,13 +14,13 @@ from sklearn.metrics import adjusted_rand_score
 from conftest import blobs
 from scutc.core import tree as trees
 from scutc.core.tree import ClusterTree, grow_tree, merge, number_by_size
-from scutc.core.views import Leaves, View, cut
+from scutc.core.views import View, cut
 
 
 def grow(*embeddings, n_leaves=None, monkeypatch=None):
     """The tree of embeddings that are views by some orders."""
     if n_leaves is not None:
-        monkeypatch.setattr(Leaves.of.__func__, "__defaults__", (n_leaves,))
+        monkeypatch.setattr("scutc.core.views.MAX_LEAVES", n_leaves)
     views = {(order,): embedding for order, embedding in enumerate(embeddings, 2)}
     return grow_tree(SimpleNamespace(embedding=embeddings[0], embeddings=views, nested=True))
 
@@ -131,7 +131,9 @@ def test_clear_groups_are_found_by_cells_and_by_leaves(monkeypatch, n_leaves):
     assert adjusted_rand_score(truth, tree.cut(3)) == 1.0
 
 
-def test_the_tree_does_not_depend_on_the_order_of_the_cells():
+@pytest.mark.parametrize("n_leaves", [50, 500])
+def test_the_tree_does_not_depend_on_the_order_of_the_cells(monkeypatch, n_leaves):
+    monkeypatch.setattr("scutc.core.views.MAX_LEAVES", n_leaves)
     points, _ = blobs(sizes=(40, 30, 20, 10))
     order = np.random.default_rng(0).permutation(len(points))
     for n_clusters in (2, 4, 6):

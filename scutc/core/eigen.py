@@ -73,7 +73,7 @@ def _block_krylov(matrix: Any, n_pairs: int, tolerance: float) -> tuple[NDArray[
     block = np.random.default_rng(0).standard_normal((size, BLOCK)).astype(matrix.dtype)
     n_dimensions, next_look = 0, FIRST_LOOK * n_pairs
     rounding = ROUNDING * np.finfo(matrix.dtype).eps
-    while n_dimensions < max_dimensions:
+    while n_dimensions < max_dimensions and block.any():  # else no further vectors follow from these
         known = basis[:, :n_dimensions]
         block = block[:, : max_dimensions - n_dimensions]
         for _ in range(2):  # once leaves rounding errors that grow

@@ -24,6 +24,8 @@ T = TypeVar("T")
 # the memory, half the time and, as numpy has no vectorised float64 exponential on most machines, a fifth of it for
 # tuples. Sampling anchors costs more accuracy, unless groups lie hundreds of times as far apart as they are wide.
 MAX_CELLS_FLOAT64 = 500
+# Where no squared length is larger than so many times their median.
+LARGEST_IN_FLOAT32 = 1e3
 
 # Two cells coincide when their squared distance is rounding noise next to their squared lengths.
 COINCIDENT = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 4e-6}
@@ -42,8 +44,7 @@ class Geometry:
     @classmethod
     def of_rows(cls, rows: StandardRows, n_jobs: int | None = None) -> Geometry:
         """That of points."""
-        precision = np.float64 if rows.values.shape[0] <= MAX_CELLS_FLOAT64 else np.float32
-        return cls(inner_products(rows, precision, n_jobs), n_jobs)
+        return cls(inner_products(rows, _precision(rows), n_jobs), n_jobs)
 
     @classmethod
     def of(cls, cells: Any, metric: str, n_jobs: int | None = None) -> Geometry:
@@ -96,6 +97,18 @@ class Geometry:
     @cached_property
     def _computed(self) -> dict[Any, Any]:
         return {}
+
+
+def _precision(rows: StandardRows) -> type[np.floating[Any]]:
+    """Single precision for many points, unless some lie so far out that the others would coincide in it."""
+    if rows.values.shape[0] <= MAX_CELLS_FLOAT64:
+        return np.float64
+    if rows.unit:
+        return np.float32
+    if not isinstance(rows.values, np.ndarray):
+        return np.float64
+    squares = np.einsum("ij,ij->i", rows.values, rows.values)
+    return np.float32 if squares.max() <= LARGEST_IN_FLOAT32 * np.median(squares) else np.float64
 
 
 def inner_products(rows: StandardRows, dtype: DTypeLike, n_jobs: int | None = None) -> NDArray[Any]:

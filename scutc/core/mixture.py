@@ -16,6 +16,8 @@ SHRINKAGE = 0.1
 # It starts near an optimum: so many steps, or fewer where the mean log-likelihood gains less.
 MAX_STEPS = 50
 TOLERANCE = 1e-3
+# A variance below this part of the mean square is rounding noise.
+NEGLIGIBLE = 1e-12
 
 
 class Cells:
@@ -42,8 +44,10 @@ class Cells:
         self.n_cells = self.sizes.sum()
         weighted = points * self.sizes[:, None]
         scatter = points.T @ weighted if scatter is None else scatter
-        variance = np.trace(scatter) / self.n_cells - ((weighted.sum(axis=0) / self.n_cells) ** 2).sum()
-        unit = np.sqrt(max(variance, 0.0) / points.shape[1]) or 1.0
+        square = np.trace(scatter) / self.n_cells
+        variance = square - ((weighted.sum(axis=0) / self.n_cells) ** 2).sum()
+        # Of points that coincide rounding is left, which is no unit.
+        unit = np.sqrt((variance if variance > NEGLIGIBLE * square else square) / points.shape[1]) or 1.0
         self.points, self._weighted, self.scatter = points / unit, weighted / unit, scatter / unit**2
 
     def clusters(self, probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:

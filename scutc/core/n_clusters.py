@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import entropy
 
 from .confidence import cross_table, silhouettes
+from .tree import MIN_MEAN_SIZE
 from .warn import warn
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .tree import ClusterTree
 
 MAX_CLUSTERS = 20
-MIN_MEAN_SIZE = 3
 # What a silhouette of 1 is worth, in nats of information. Chosen on 40 labelled sets, with the same result (39 times)
 # or one next to it whichever of them was left out; from 4 to 6 mean ARI differs by less than its standard error.
 WORTH_OF_SEPARATION = 5.0

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # this many cells in each on average.
 RESOLUTIONS = (2, 3, 4, 6, 8, 11, 16, 23)
 MIN_MEAN_SIZE = 3
-# A vote on half or twice as many clusters as are to be found counts by 2 to the power of −this.
-FOCUS = 2.0
+# A vote on half or twice as many clusters as are to be found counts by 2 to the power of −this: half.
+FOCUS = 1.0
 # Weight, next to the votes, of the tree of all orders together, which decides between cells on which no vote differs.
 TIE_BREAK = 1e-6
 
@@ -39,7 +39,7 @@ class ClusterTree:
 
     leaves: Leaves
     merges: NDArray[np.float64]
-    """How leaves merge, in scipy's form; the distance is the part of the votes that separate two clusters."""
+    """How leaves merge, in scipy's form; the distance rises with the part of the votes that separate two clusters."""
     views: Mapping[tuple[int, ...], View]
     """The embeddings that voted, by the orders that each knows of, all of them first."""
 
@@ -60,7 +60,7 @@ class ClusterTree:
         for node, child in enumerate(merges[:n_below, 0].astype(np.intp), len(first)):
             numbers[node] = numbers[child]
         tree = merges[n_below:].copy()
-        tree[:, :2] = np.sort(numbers[tree[:, :2].astype(np.intp)], axis=1)
+        tree[:, :2] = numbers[tree[:, :2].astype(np.intp)]
         n_merged = np.ones(2 * n_clusters - 1)
         for row, children in enumerate(tree[:, :2].astype(np.intp)):
             tree[row, 3] = n_merged[n_clusters + row] = n_merged[children].sum()
@@ -143,18 +143,19 @@ def merge_further(
     members = np.eye(len(nodes))[labels]
     layers = np.array([members.T @ layer @ members for layer in (*together.values(), -ties)]) / np.outer(sizes, sizes)
     numbers, rows = np.array(list(together)), list(merges)
-    dead = np.eye(len(nodes), dtype=bool)
     for n_clusters in range(len(nodes) - 1, 0, -1):
         weights = np.minimum(numbers / n_clusters, n_clusters / numbers) ** FOCUS
         closeness = np.tensordot(np.append(weights / weights.sum(), 1.0), layers, 1)
-        kept, gone = np.unravel_index(np.argmax(np.where(dead, -np.inf, closeness)), dead.shape)
+        np.fill_diagonal(closeness, -np.inf)
+        kept, gone = np.unravel_index(np.argmax(closeness), closeness.shape)  # kept < gone
         height = max(1 - closeness[kept, gone], rows[-1][2] if rows else 0.0)
         n_merged = sizes[kept] + sizes[gone]
         rows.append(np.array([nodes[kept], nodes[gone], height, n_merged]))
         mean = (sizes[kept] * layers[:, kept] + sizes[gone] * layers[:, gone]) / n_merged
         layers[:, kept] = layers[:, :, kept] = mean
         nodes[kept], sizes[kept] = n_leaves + len(rows) - 1, n_merged
-        dead[gone] = dead[:, gone] = True
+        nodes, sizes = np.delete(nodes, gone), np.delete(sizes, gone)
+        layers = np.delete(np.delete(layers, gone, axis=1), gone, axis=2)
     return np.array(rows)
 
 

@@ -44,13 +44,14 @@ class Leaves:
     """Number of cells in each leaf."""
 
     @classmethod
-    def of(cls, embedding: NDArray[np.float64], n_leaves: int = MAX_LEAVES) -> Leaves:
+    def of(cls, embedding: NDArray[np.float64], n_leaves: int | None = None) -> Leaves:
         """At most so many leaves of the cells of an embedding."""
-        n_cells = len(embedding)
+        n_cells, n_leaves = len(embedding), n_leaves or MAX_LEAVES
         if n_cells <= n_leaves:
             return cls(np.arange(n_cells), np.ones(n_cells))
         points = embedding[:, :N_DIRECTIONS]
-        start = points[evenly_spread(n_cells, n_leaves)]
+        along_the_first = np.argsort(points[:, 0], kind="stable")
+        start = points[along_the_first[evenly_spread(n_cells, n_leaves)]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer places than leaves
             groups = KMeans(n_leaves, init=start, n_init=1, max_iter=MAX_GROUPING_STEPS).fit_predict(points)
@@ -85,6 +86,8 @@ class View:
         self.embedding = embedding
         self.leaves = Leaves.of(embedding, len(embedding)) if leaves is None else leaves
         self._nested = nested
+        # Of columns that belong together none is left out.
+        self._n_directions_of_trees = N_DIRECTIONS if nested else embedding.shape[1]
         self._points = self.leaves.means(embedding)
         self._scatter = embedding.T @ embedding
         self._lengths = np.append(np.sqrt(np.diag(self._scatter)), [0.0, 0.0])
@@ -124,10 +127,10 @@ class View:
 
         The last are merged by Ward's criterion in the common covariance of many small clusters.
         """
-        distances = pdist(self._points[:, :N_DIRECTIONS])
+        distances = pdist(self._points[:, : self._n_directions_of_trees])
         compact, distant = (linkage(distances, method) for method in ("ward", "average"))
         n_small = min(N_SMALL, max(1, len(self.leaves) // MIN_MEAN_SIZE_OF_SMALL))
-        cells = self._cells(N_DIRECTIONS)
+        cells = self._cells(self._n_directions_of_trees)
         small = fit_mixture(cells, cut(compact, n_small), n_small).labels
         shaped = linkage(pdist(cells.whitened(small)), "ward")
         return [compact, distant, shaped]

@@ -73,7 +73,9 @@ def tree(
     n_clusters = len(merges) + 1
     columns = dict(zip(np.ravel(result["n_clusters"]).tolist(), clusterings(key, result), strict=True))
     finest = read_labels(adata, columns[n_clusters])
-    if len(finest.categories) != n_clusters or (finest.codes < 0).any():
+    # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
+    names = [str(node) for node in range(n_clusters)]
+    if list(finest.categories) != names or set(finest.codes) != set(range(n_clusters)):
         msg = (
             f"adata.obs[{columns[n_clusters]!r}] has no longer the {n_clusters} clusters of the tree: run scutc.tl.utc "
             "again."

@@ -19,7 +19,7 @@ from .._anndata import (
     read_matrix,
     write_result,
 )
-from .._colors import default_colors, inherited_colors
+from .._colors import inherited_colors, label_colors
 from .._estimator import UTC
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
@@ -91,10 +91,11 @@ def utc(
         Annotated data matrix, normalised and logarithmised as for other scanpy tools. In memory, backed, or with Dask
         arrays whose chunks hold whole rows.
     n_clusters
-        Number of clusters. A sequence of numbers gives labels for each of them, cuts of one tree and so nested in each
-        other; with ``"ascent"`` and ``"admm"`` in the columns found for the largest. ``None`` estimates it, from the
-        spectral solver: the number up to 20 whose clusters come back best in halves of the genes and are best
-        separated; one cluster, with a warning, where nothing comes back.
+        Number of clusters. A sequence of numbers gives labels for each of them, cuts of the tree for the largest and so
+        nested in each other; a run for one number alone may differ. With ``"ascent"`` and ``"admm"`` they are found in
+        the columns for the largest. ``None`` estimates the number, from the spectral solver: the one up to 20 whose
+        clusters come back best in halves of the genes and are best separated; one cluster, with a warning, where
+        nothing comes back.
     layer
         Layer to use instead of ``adata.X``.
     use_raw
@@ -209,7 +210,7 @@ def utc(
         | {f"{name}_confidence": found.confidence for name, found in cuts.items()},
         obsm={f"X_{key_added}": model.embedding_} | {f"{name}_votes": found.votes for name, found in cuts.items()},
         uns=_describe(model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors),
-        colors=_matched_colors({name: found.labels for name, found in cuts.items()}) if several else {},
+        colors=_matched_colors(adata, {name: found.labels for name, found in cuts.items()}) if several else {},
         var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
     )
     added = [
@@ -255,10 +256,10 @@ def _resolve_seed(
     return int(np.random.default_rng(rng).integers(np.iinfo(np.int32).max))
 
 
-def _matched_colors(clusterings: dict[str, NDArray[np.intp]]) -> dict[str, list[str]]:
-    """Colours of nested clusterings: those of the finest, which the others inherit."""
+def _matched_colors(adata: AnnData, clusterings: dict[str, NDArray[np.intp]]) -> dict[str, list[str]]:
+    """Colours of nested clusterings: those of the finest, which the user may have chosen, and the others inherit."""
     finest, *coarser = sorted(clusterings, key=lambda name: -clusterings[name].max())
-    colors = {finest: default_colors(int(clusterings[finest].max()) + 1)}
+    colors = {finest: label_colors(adata, finest, int(clusterings[finest].max()) + 1)}
     for fine, coarse in pairwise([finest, *coarser]):
         colors[coarse] = inherited_colors(clusterings[coarse], clusterings[fine], colors[fine])
     return colors

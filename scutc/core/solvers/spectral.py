@@ -25,8 +25,8 @@ def solve_spectral(geometry: Geometry, settings: Settings, n_clusters: int) -> S
     labels on which they agree are more reliable than labels from all together alone.
     """
     # Of a single order the two are the same.
-    subsets = dict.fromkeys([settings.orders, *((order,) for order in settings.orders)])
-    return _solve(geometry, settings, max(MIN_EIGENPAIRS, n_clusters), list(subsets))
+    views = dict.fromkeys([settings.orders, *((order,) for order in settings.orders)])
+    return _solve(geometry, settings, max(MIN_EIGENPAIRS, n_clusters), list(views))
 
 
 def solve_all_orders(geometry: Geometry, settings: Settings) -> Solution:
@@ -34,7 +34,7 @@ def solve_all_orders(geometry: Geometry, settings: Settings) -> Solution:
     return _solve(geometry, settings, MIN_EIGENPAIRS, [settings.orders])
 
 
-def _solve(geometry: Geometry, settings: Settings, n_components: int, subsets: list[tuple[int, ...]]) -> Solution:
+def _solve(geometry: Geometry, settings: Settings, n_components: int, views: list[tuple[int, ...]]) -> Solution:
     spectra = {}
     for order, affinity in make_affinities(geometry, settings).items():
         settings.report(f"order {order}: affinity of {geometry.n_cells} cells")
@@ -43,17 +43,17 @@ def _solve(geometry: Geometry, settings: Settings, n_components: int, subsets: l
         spectra[order] = decompose(contracted, n_components)
 
     fused = {
-        subset: fuse(
-            [spectra[order] for order in subset],
-            [settings.weight(order) for order in subset],
+        orders: fuse(
+            [spectra[order] for order in orders],
+            [settings.weight(order) for order in orders],
             min(settings.effective_rank, MAX_RANK_PER_CELL * geometry.n_cells),
             n_components,
         )
-        for subset in subsets
+        for orders in views
     }
     return Solution(
         orders=settings.orders,
-        embeddings={subset: embedding.points for subset, embedding in fused.items()},
+        embeddings={orders: embedding.points for orders, embedding in fused.items()},
         spectrum=fused[settings.orders].spectrum[:n_components],
         order_spectra={order: spectrum.values for order, spectrum in spectra.items()},
         nested=True,
