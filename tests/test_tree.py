@@ -13,16 +13,16 @@ from sklearn.metrics import adjusted_rand_score
 
 from conftest import blobs
 from scutc.core import tree as trees
-from scutc.core.tree import ClusterTree, grow_tree, merge, number_by_size
+from scutc.core.tree import ClusterTree, grow_tree, make_views, merge, number_by_size
 from scutc.core.views import View, cut
 
 
-def grow(*embeddings, n_leaves=None, monkeypatch=None):
+def grow(*embeddings, n_clusters=3, n_leaves=None, monkeypatch=None):
     """The tree of embeddings that are views by some orders."""
     if n_leaves is not None:
         monkeypatch.setattr("scutc.core.views.MAX_LEAVES", n_leaves)
     views = {(order,): embedding for order, embedding in enumerate(embeddings, 2)}
-    return grow_tree(SimpleNamespace(embedding=embeddings[0], embeddings=views, nested=True))
+    return grow_tree(make_views(SimpleNamespace(embedding=embeddings[0], embeddings=views, nested=True)), n_clusters)
 
 
 class Opinion(View):
@@ -47,7 +47,7 @@ def two_only(monkeypatch):
 
 
 def labels_of(*views, n_clusters=2):
-    return number_by_size(cut(merge(views), n_clusters))
+    return number_by_size(cut(merge(views, n_clusters), n_clusters))
 
 
 def test_labels_are_numbered_by_size_ties_by_first_cell():
@@ -96,8 +96,9 @@ def test_distances_in_the_tree_are_the_part_of_the_votes_that_separate(monkeypat
         Opinion({2: np.array([0, 0, 0, 1, 1, 1, 1, 1, 1]), 3: np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])}),
         Opinion({2: np.array([0, 0, 0, 1, 1, 1, 0, 0, 0]), 3: np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])}),
     ]
-    merges = merge(views)
-    np.testing.assert_allclose(merges[-2:, 2], [0.75, 0.875], atol=1e-5)
+    merges = merge(views, 1)
+    # For one cluster votes on two count by 3 to 2 of those on three.
+    np.testing.assert_allclose(merges[-2:, 2], [0.6 * 0.5 + 0.4, 0.6 * 0.75 + 0.4], atol=1e-5)
 
 
 @given(n_cells=st.integers(1, 40), n_leaves=st.integers(2, 40), seed=st.integers(0, 9), data=st.data())
@@ -105,7 +106,9 @@ def test_any_number_of_clusters_exactly_and_nested(n_cells, n_leaves, seed, data
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as monkeypatch:
         embeddings = [rng.normal(size=(n_cells, 6)) * np.arange(6, 0, -1) for _ in range(2)]
-        tree = grow(*embeddings, n_leaves=n_leaves, monkeypatch=monkeypatch)
+        tree = grow(
+            *embeddings, n_clusters=data.draw(st.integers(1, n_cells)), n_leaves=n_leaves, monkeypatch=monkeypatch
+        )
     finer = data.draw(st.integers(1, n_cells))
     coarser = data.draw(st.integers(1, finer))
     fine, coarse = tree.cut(finer), tree.cut(coarser)

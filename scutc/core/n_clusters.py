@@ -13,12 +13,14 @@ from .tree import MIN_MEAN_SIZE
 from .warn import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from .replicates import Replicates
     from .settings import Settings
     from .solvers import Solution
-    from .tree import ClusterTree
+    from .views import View
 
 MAX_CLUSTERS = 20
 # What a silhouette of 1 is worth, in nats of information. Chosen on 40 labelled sets, with the same result (39 times)
@@ -47,7 +49,7 @@ class NClustersEstimate:
 
 
 def estimate_n_clusters(
-    solution: Solution, tree: ClusterTree, replicates: Replicates | None, settings: Settings
+    solution: Solution, views: Mapping[tuple[int, ...], View], replicates: Replicates | None, settings: Settings
 ) -> NClustersEstimate:
     """The number of clusters with the highest I − (H − I) + b S.
 
@@ -62,20 +64,20 @@ def estimate_n_clusters(
         nothing = np.zeros(1)
         return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing, "no structure, or too few cells")
     settings.report(f"number of clusters: {candidates[0]} to {candidates[-1]}")
-    orders = [tree.views[order,] for order in solution.orders]
-    labels = {number: tree.cut(number) for number in candidates}
+    orders = [views[order,] for order in solution.orders]
+    labels = {number: views[solution.orders].labels(number) for number in candidates}
     cells = np.arange(n_cells)
     if replicates:
-        cells, views = replicates.cells, replicates.halves
+        cells, others = replicates.cells, replicates.halves
         rule = "what comes back in halves of the genes, and separation"
     elif len(orders) > 1:
-        views, rule = orders, "what single orders share, and separation"
+        others, rule = orders, "what single orders share, and separation"
     else:
-        views, rule = [], "separation"
+        others, rule = [], "separation"
     shown = {number: labels[number][cells] for number in candidates}
     entropies = np.array([entropy(np.bincount(shown[number])) for number in candidates])
-    information = np.array([[mutual_information(shown[k], view.labels(k)) for k in candidates] for view in views])
-    if not views:  # nothing to compare with: as much speaks for a number as against it
+    information = np.array([[mutual_information(shown[k], view.labels(k)) for k in candidates] for view in others])
+    if not others:  # nothing to compare with: as much speaks for a number as against it
         information = entropies[None] / 2
     separation = [
         np.mean([silhouettes(order.embedding[:, :number], labels[number], number) for order in orders])

@@ -19,7 +19,7 @@ from .n_clusters import NClustersEstimate, estimate_n_clusters
 from .parallel import Progress, no_progress, one_blas_thread
 from .replicates import Replicates, replicate
 from .solvers import SOLVERS, Solution, solve_spectral
-from .tree import ClusterTree, grow_tree, number_by_size
+from .tree import ClusterTree, grow_tree, make_views, number_by_size
 from .warn import warn
 
 if TYPE_CHECKING:
@@ -203,11 +203,13 @@ def fit(matrix: Any, settings: Settings) -> Model:
     solve = SOLVERS[settings.solver]
     if n_clusters is None:  # estimated from the spectral solution, whatever the solver
         solution = solve_spectral(geometry, settings, 1)
-        estimate = estimate_n_clusters(solution, grow_tree(solution), replicates, settings)
+        views = make_views(solution)
+        estimate = estimate_n_clusters(solution, views, replicates, settings)
         n_clusters = estimate.n_clusters
     if solution is None or solve is not solve_spectral:
         solution = solve(geometry, settings, n_clusters, **settings.solver_params)
-    tree = grow_tree(solution, n_clusters)
+        views = make_views(solution)
+    tree = grow_tree(views, n_clusters)
     return Model(settings.without_company(), embedded, solution, tree, n_clusters, estimate, replicates)
 
 

@@ -91,38 +91,40 @@ class ClusterTree:
         return np.concatenate([below, above])
 
 
-def grow_tree(solution: Solution, n_clusters: int | None = None) -> ClusterTree:
-    """The tree of the cells that a solution embeds, for so many clusters above all, or for any number alike."""
+def make_views(solution: Solution) -> dict[tuple[int, ...], View]:
+    """The views that a solution has of its cells, by the orders that each knows of, all of them first."""
     leaves = Leaves.of(solution.embedding)
-    views = {
+    return {
         orders: View(embedding, leaves, nested=solution.nested) for orders, embedding in solution.embeddings.items()
     }
-    return ClusterTree(leaves, merge(views.values(), n_clusters), views)
 
 
-def merge(views: Collection[View], n_clusters: int | None = None) -> NDArray[np.float64]:
+def grow_tree(views: Mapping[tuple[int, ...], View], n_clusters: int) -> ClusterTree:
+    """The tree for which views vote, for so many clusters above all."""
+    everything, *_ = views.values()
+    return ClusterTree(everything.leaves, merge(views.values(), n_clusters), views)
+
+
+def merge(views: Collection[View], n_clusters: int) -> NDArray[np.float64]:
     """Average linkage on the part of the votes that separate two leaves, in scipy's form.
 
     At each number of clusters those views vote whose clusters are separate, so that one that sees them is not outvoted
     by others that see nothing; all views, if none does. Which clusters there are is decided by the votes on as many as
-    are asked for, or more, which say what cells are close. How these merge is decided by votes on fewer. If no number
-    is asked for, all votes decide alike.
+    are asked for, or more, which say what cells are close. How these merge is decided by votes on fewer.
     """
     everything, *_ = views
     n_leaves = len(everything.leaves)
     if n_leaves < 2:
         return np.empty((0, 4))
-    asked_for = min(n_clusters or 1, n_leaves)
+    asked_for = min(n_clusters, n_leaves)
     numbers = {number for number in RESOLUTIONS if number * MIN_MEAN_SIZE <= n_leaves} | {max(asked_for, 2)}
     together = {number: votes_together(views, number) for number in sorted(numbers)}
     heights = cophenet(everything.trees[0])
     ties = TIE_BREAK * heights / (heights.max() or 1.0)
     finer = [number for number in together if number >= asked_for]
-    weights = np.array([1.0 if n_clusters is None else (asked_for / number) ** FOCUS for number in finer])
+    weights = np.array([(asked_for / number) ** FOCUS for number in finer])
     votes = sum(weight * together[number] for weight, number in zip(weights, finer, strict=True)) / weights.sum()
     merges = linkage(np.maximum(squareform(1 - votes, checks=False), 0.0) + ties, "average")
-    if n_clusters is None:
-        return merges
     return merge_further(merges[: n_leaves - asked_for], together, squareform(ties))
 
 
