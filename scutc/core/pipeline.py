@@ -112,10 +112,10 @@ class Model:
             shares = vote(weights, labels, n_clusters, sure)
             sure = shares[np.arange(len(shares)), labels_of_all]
         by_views = {orders: view.labels(n_clusters) for orders, view in self.tree.views.items()}
-        alone = {orders[0]: vote for orders, vote in by_views.items() if len(orders) == 1}
+        alone = {orders[0]: found for orders, found in by_views.items() if len(orders) == 1}
         return Clustering(
             labels=labels_of_all,
-            agreement={order: float(adjusted_rand_score(labels, vote)) for order, vote in alone.items()},
+            agreement={order: float(adjusted_rand_score(labels, found)) for order, found in alone.items()},
             confidence=sure,
             stability=self._stability(labels, list(alone.values()), halves),
             votes=self._votes(list(by_views.values()), halves, len(labels_of_all)),

@@ -82,11 +82,11 @@ class ClusterTree:
             left, right, _, size = next(rows[owner])
             below[row] = numbers[owner][int(left)], numbers[owner][int(right)], 0.0, size
             numbers[owner].append(n_cells + row)
-        roots = np.array([each[-1] for each in numbers])
+        tops = np.array([each[-1] for each in numbers])
         above = self.merges.copy()
         children = above[:, :2].astype(np.intp)
         above[:, :2] = np.where(
-            children < n_leaves, roots[np.minimum(children, n_leaves - 1)], children + 2 * (n_cells - n_leaves)
+            children < n_leaves, tops[np.minimum(children, n_leaves - 1)], children + 2 * (n_cells - n_leaves)
         )
         return np.concatenate([below, above])
 

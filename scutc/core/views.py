@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -91,6 +91,11 @@ class View:
         self._points = self.leaves.means(embedding)
         self._scatter = embedding.T @ embedding
         self._lengths = np.append(np.sqrt(np.diag(self._scatter)), [0.0, 0.0])
+        self._partitions: dict[int, NDArray[np.intp]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A view is the same whatever has been asked of it.
+        return self.__dict__ | {"_partitions": {}}
 
     def n_directions(self, n_clusters: int) -> int:
         """Number of leading directions in which so many clusters are sought.
@@ -114,12 +119,14 @@ class View:
         return self.partition(n_clusters)[self.leaves.of_cells]
 
     def partition(self, n_clusters: int) -> NDArray[np.intp]:
-        """The same of the leaves."""
+        """The same of the leaves, found once: the tree, the number of clusters and cuts all ask for it."""
         if n_clusters >= len(self.leaves):
             return np.arange(len(self.leaves))
-        cells = self._cells(self.n_directions(n_clusters))
-        mixtures = [fit_mixture(cells, cut(merges, n_clusters), n_clusters) for merges in self.trees]
-        return max(mixtures, key=lambda mixture: mixture.likelihood).labels
+        if n_clusters not in self._partitions:
+            cells = self._cells(self.n_directions(n_clusters))
+            mixtures = [fit_mixture(cells, cut(merges, n_clusters), n_clusters) for merges in self.trees]
+            self._partitions[n_clusters] = max(mixtures, key=lambda mixture: mixture.likelihood).labels
+        return self._partitions[n_clusters]
 
     @cached_property
     def trees(self) -> list[NDArray[np.float64]]:
