@@ -30,7 +30,6 @@ from ._validation import (
 from .core import pipeline
 from .core.affinities import AFFINITIES, COSINES, ORDERS
 from .core.blocks import check_finite, check_readable, is_out_of_memory
-from .core.extension import descend
 from .core.genes import MIN_CELLS, MIN_GENES, MIN_KEPT
 from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
 from .core.metric import METRICS, usable_metric
@@ -172,7 +171,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     n_landmarks: int | str | None = parameter(
         NumberOfLandmarks(("auto", None)),
         "Number of cells that stand for all of many. They cover the data evenly, are clustered with the mean of the "
-        "cells around each, and give embedding and label to every cell by its nearest ones. Time and memory are then "
+        "cells around each, and give embedding and label to every cell that they are nearest to. Time and memory are then "
         f'linear in the number of cells. ``"auto"`` takes {DEFAULT_LANDMARKS} above {MAX_EXACT_CELLS} cells, ``None`` '
         "never any: then memory grows with the square of the number of cells.",
         default="auto",
@@ -389,7 +388,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         return self._place(X)[0]
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Label new cells by a weighted vote of the nearest fitted ones; of landmarks, down the tree of the clusters.
+        """Label new cells: of the labels that the nearest fitted ones have, that whose mean profile is most like them.
 
         Cells that were fitted get the label that they have in ``labels_``, with two exceptions: those that coincide get
         one label, and with landmarks a cluster for which no cell votes most, but which has one in ``labels_``.
@@ -409,15 +408,14 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         >>> len(set(zip(groups[60:], model.predict(X[60:]))))
         3
         """
-        shares = self._place(X)[1]
-        return shares.argmax(axis=1) if self.landmarks_ is None else descend(shares, self.tree_)
+        return self._place(X)[1]
 
     @property
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
 
-    def _place(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The embedding of new cells, and the share of the vote that each cluster has in each of them."""
+    def _place(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The embedding of new cells and their labels."""
         check_is_fitted(self)
         X = self._check_matrix(X, reset=False)
         return self._model.extend(self._clustering, X, self.n_jobs, self.progress or no_progress)

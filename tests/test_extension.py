@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from conftest import make_groups
 from scutc import UTC
 from scutc.core.eigen import MAX_DENSE
-from scutc.core.extension import Rule, _weights, descend, elect, vote
+from scutc.core.extension import Rule, Speakers, _weights, choose, descend, elect, vote
 from scutc.core.metric import Euclidean
 from scutc.core.subspace import Subspace
 
@@ -264,15 +262,65 @@ def test_fitted_samples_get_back_what_they_have(metric, n_landmarks):
 
 
 def test_only_samples_that_a_cluster_got_against_the_vote_are_predicted_otherwise():
-    # Three groups and more clusters: some landmarks have a label that no sample votes for, and yet one has to have it.
-    X = make_groups((50, 40, 30)).X
-    n_different = 0
-    for n_clusters, metric in product((4, 9), ("correlation", "euclidean")):
-        model = UTC(n_clusters, metric=metric, n_landmarks=20).fit(X)
-        differ = model.predict(X) != model.labels_
-        assert (np.bincount(model.labels_)[model.labels_[differ]] == 1).all()
-        n_different += differ.sum()
-    assert n_different > 0
+    # Four clusters of samples that coincide: three have a label that none would have, and yet one has to have it.
+    X = np.ones((50, 5))
+    model = UTC(4, metric="euclidean", n_landmarks=10).fit(X)
+    differ = model.predict(X) != model.labels_
+    assert differ.sum() == 3
+    assert (np.bincount(model.labels_)[model.labels_[differ]] == 1).all()
+
+
+def test_the_nearest_mean_decides_between_the_labels_that_are_named():
+    shares = np.array([[0.6, 0.4, 0.0], [0.9, 0.1, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    nearness = np.array([[0.1, 0.2, 0.9], [0.1, 0.2, 0.9], [0.9, 0.1, 0.2], [0.1, 0.2, 0.9]])
+    # Of 5 equal landmarks each would have 0.2, so that 0.1 is too little to be named; of 10 it is not.
+    np.testing.assert_array_equal(choose(shares, nearness, 5), [1, 0, 2, 0])
+    np.testing.assert_array_equal(choose(shares, nearness, 10), [1, 1, 2, 0])
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 7, 49])
+def test_some_label_is_always_named(n_neighbors):
+    shares = np.full((4, n_neighbors), 1 / n_neighbors)  # up to rounding
+    assert choose(shares, np.arange(n_neighbors) + np.zeros((4, 1)), n_neighbors).tolist() == [n_neighbors - 1] * 4
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+def test_nearness_to_mean_profiles_equals_that_of_the_formula(metric, container):
+    landmarks, cells = profiles(30), profiles(12, seed=1)
+    labels = np.arange(30) % 4
+    rule = Rule.of(container(landmarks), metric, 6)
+    speakers = Speakers.of(rule, container(landmarks), labels, 5)
+    found = speakers.profiles.nearness(rule.standardize(container(cells), 0))
+    points, new = (
+        standardized(X) if metric == "correlation" else (X - landmarks.mean(axis=0)) / unit(landmarks)
+        for X in (landmarks, cells)
+    )
+    means = np.array([points[labels == label].mean(axis=0) for label in range(4)])
+    if metric == "correlation":
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+    expected = [[mean @ cell - mean @ mean / 2 for mean in means] for cell in new]
+    np.testing.assert_allclose(found[:, :4], expected, atol=1e-9)
+    np.testing.assert_array_equal(found[:, 4], 0.0)  # a label that no cell has
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mean_profiles_tell_more_labels_right_than_the_vote(seed):
+    # Shallow counts of ten groups; landmarks are means of ten cells, but of the last group there are few.
+    rng = np.random.default_rng(seed)
+    rates = 0.25 * (0.5 * rng.gamma(0.3, 1.0, 1000) + 0.5 * rng.gamma(0.3, 1.0, (10, 1000)))
+
+    def cells(groups):
+        counts = rng.poisson(rates[groups] * rng.lognormal(0, 0.3, (len(groups), 1)))
+        return np.log1p(100 * counts / counts.sum(axis=1, keepdims=True))
+
+    groups = np.repeat(np.arange(10), [20] * 9 + [4])
+    landmarks = np.mean([cells(groups) for _ in range(10)], axis=0)
+    new = np.repeat(np.arange(10), 50)
+    speakers = Speakers.of(Rule.of(landmarks, "correlation", 15), landmarks, groups, 10)
+    placed = speakers.place(cells(new))
+    by_vote = vote(placed.weights, groups, 10).argmax(axis=1)
+    assert (placed.labels != new).sum() < 0.7 * (by_vote != new).sum()
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 30])

@@ -1,4 +1,8 @@
-"""From cells that have an embedding and a label to any others: each is a weighted mean of the nearest of them."""
+"""From cells that have an embedding and a label to any others.
+
+Each is placed at a weighted mean of the nearest of them, and has one of their labels: that whose mean profile is most
+like its own.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
+    from .metric import StandardRows
+
 # A landmark nearer than this, in squared distance next to that of the farthest that is counted, is the cell itself.
 COINCIDENT = 1e-12
 # What being a landmark of a label counts next to a share of the vote.
@@ -25,6 +31,23 @@ TIE_BREAK = 1e-9
 # A cell farther out than so many times the farthest landmark is taken for one at that distance: squares of huge
 # distances overflow, and from so far away its nearest landmarks are the same.
 FARTHEST = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Standardized:
+    """Cells as a metric sees them in some genes, but for those of which these genes say nothing."""
+
+    rows: StandardRows
+    speaking: NDArray[np.intp]
+    """Positions of the cells that have a row."""
+    n_cells: int
+
+    def project(self, directions: NDArray[np.float64], center: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where cells lie along directions, seen from a point; in the middle, those of which nothing is known."""
+        coordinates = np.zeros((self.n_cells, directions.shape[1]))
+        if len(self.speaking):
+            coordinates[self.speaking] = self.rows.project(directions) - center
+        return coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,31 +86,34 @@ class Rule:
 
     def __call__(self, cells: Any, first: int) -> sparse.csr_array:
         """Cells × landmarks, for a block of rows, the first of which has this number in the data."""
+        return self.weigh(self.standardize(cells, first))
+
+    def standardize(self, cells: Any, first: int) -> Standardized:
+        """A block of rows, the first of which has this number in the data, as the metric sees them."""
         numbers = np.arange(first, first + cells.shape[0])
         check_finite(cells, numbers)
-        coordinates = self._coordinates(cells, numbers)
+        metric = self.subspace.metric
+        everyone = np.arange(cells.shape[0])
+        if self.genes is None:
+            return Standardized(metric.standardize(cells, numbers), everyone, len(everyone))
+        part = cells[:, self.genes]
+        try:
+            return Standardized(metric.standardize(part, numbers), everyone, len(everyone))
+        except UndefinedCellsError as error:
+            mute = error.positions
+            metric.standardize(cells[mute], numbers[mute])  # raises if all genes say nothing of a cell
+        speaking = np.delete(everyone, mute)
+        return Standardized(metric.standardize(part[speaking], numbers[speaking]), speaking, len(everyone))
+
+    def weigh(self, cells: Standardized) -> sparse.csr_array:
+        """Cells × landmarks."""
+        coordinates = cells.project(self.subspace.directions, self.subspace.center)
         coordinates *= _shrinkage(coordinates, self.landmarks)
         n_nearest = min(self.n_neighbors + 1, len(self.landmarks))
         search = NearestNeighbors(n_neighbors=n_nearest, algorithm="brute").fit(self.landmarks)
         distances, nearest = search.kneighbors(coordinates)
         weights = _weights(distances**2)
         return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self.landmarks))
-
-    def _coordinates(self, cells: Any, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
-        if self.genes is None:
-            return self.subspace.coordinates(cells, numbers)
-        part = cells[:, self.genes]
-        try:
-            return self.subspace.coordinates(part, numbers)
-        except UndefinedCellsError as error:
-            mute = error.positions
-            self.subspace.metric.standardize(cells[mute], numbers[mute])  # raises if all genes say nothing of a cell
-        # Only these genes do: then it lies in the middle.
-        coordinates = np.zeros((cells.shape[0], self.landmarks.shape[1]))
-        speaking = np.setdiff1d(np.arange(cells.shape[0]), mute)
-        if len(speaking):
-            coordinates[speaking] = self.subspace.coordinates(part[speaking], numbers[speaking])
-        return coordinates
 
     @one_blas_thread
     def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
@@ -114,20 +140,78 @@ def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
+class MeanProfiles:
+    """The mean of the cells of each label, as a metric sees them, made a cell itself: of length 1 if cells are."""
+
+    directions: NDArray[np.float64]
+    """Genes × labels."""
+    half_squares: NDArray[np.float64]
+    """Half of their squared lengths."""
+
+    @classmethod
+    def of(cls, rows: StandardRows, labels: NDArray[np.intp], n_labels: int) -> MeanProfiles:
+        """Those of the rows of each label; a label without any has that of nothing."""
+        members = np.eye(n_labels)[labels]
+        means = rows.combine(members / np.maximum(members.sum(axis=0), 1.0))
+        squares = (means**2).sum(axis=0)
+        if rows.unit:
+            means /= np.sqrt(np.where(squares > 0, squares, 1.0))
+            squares = np.where(squares > 0, 1.0, 0.0)
+        return cls(means, squares / 2)
+
+    def nearness(self, cells: Standardized) -> NDArray[np.float64]:
+        """Cells × labels: less the farther a cell is from the mean, by half the squared distance."""
+        return cells.project(self.directions, self.half_squares)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """What cells have from those that speak for them."""
+
+    weights: sparse.csr_array
+    """Cells × those that speak."""
+    labels: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
 class Speakers:
-    """Cells, with their embedding and labels, that give both to others."""
+    """Cells with labels, which they give to others."""
 
     rule: Rule
-    embedding: NDArray[np.float64]
     labels: NDArray[np.intp]
     n_labels: int
+    profiles: MeanProfiles
 
-    def place(
-        self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The embedding of the rows of a matrix, and the share of the vote that each label has in each of them."""
-        weights = self.rule.weights(matrix, n_jobs, progress)
-        return weights @ self.embedding, vote(weights, self.labels, self.n_labels)
+    @classmethod
+    @one_blas_thread
+    def of(cls, rule: Rule, cells: Any, labels: NDArray[np.intp], n_labels: int) -> Speakers:
+        """The rows of the dense or CSR matrix that the rule was made of."""
+        return cls(
+            rule, labels, n_labels, MeanProfiles.of(rule.subspace.metric.standardize(cells), labels, n_labels)
+        )
+
+    def __call__(self, cells: Any, first: int) -> Placed:
+        """For a block of rows, the first of which has this number in the data."""
+        standardized = self.rule.standardize(cells, first)
+        weights = self.rule.weigh(standardized)
+        shares = vote(weights, self.labels, self.n_labels)
+        return Placed(weights, choose(shares, self.profiles.nearness(standardized), self.rule.n_neighbors))
+
+    @one_blas_thread
+    def place(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> Placed:
+        """For the rows of a matrix in memory or out of it."""
+        blocks = map_blocks(self, matrix, n_jobs, progress)
+        return Placed(stack([each.weights for each in blocks]), np.concatenate([each.labels for each in blocks]))
+
+
+def choose(shares: NDArray[np.float64], nearness: NDArray[np.float64], n_neighbors: int) -> NDArray[np.intp]:
+    """The label of each cell: of those that its landmarks name, the one whose mean profile is nearest.
+
+    Landmarks know the shape of clusters and their means know all genes, which tells rare clusters from cells between
+    frequent ones. A label is named where its share of the vote is at least that of one of so many equal landmarks.
+    """
+    named = shares >= (1 - TIE_BREAK) / n_neighbors
+    return np.where(named, nearness, -np.inf).argmax(axis=1)
 
 
 def vote(

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from .blocks import as_rows, check_finite, in_memory, read_rows
 from .confidence import agree_beyond_chance, confidence, stability
-from .extension import Rule, Speakers, descend, elect, vote
+from .extension import TIE_BREAK, Placed, Rule, Speakers, descend, elect, vote
 from .genes import GeneScreen, screen_genes
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
@@ -24,7 +24,6 @@ from .warn import warn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from scipy import sparse
 
     from .settings import Settings
 
@@ -41,8 +40,6 @@ class Embedded:
     """Their numbers in the data, if they are landmarks."""
     rule: Rule | None = None
     """How landmarks speak for all other cells."""
-    weights: sparse.csr_array | None = None
-    """What that gives for all cells: cells × landmarks."""
 
     @property
     def genes(self) -> NDArray[np.intp] | None:
@@ -86,12 +83,14 @@ class Model:
     """How the number of clusters was found, where it was not given."""
     replicates: Replicates | None = None
     """What halves of the genes show, where there are enough of them."""
+    placed: Placed | None = None
+    """What all cells have from landmarks, if there are any: of the clusters that the tree was grown for."""
 
     @property
     def embedding(self) -> NDArray[np.float64]:
         """Where all cells lie, in at least two dimensions for a picture."""
-        weights = self.embedded.weights
-        return self._embedding_of_embedded if weights is None else weights @ self._embedding_of_embedded
+        embedding = self._embedding_of_embedded
+        return embedding if self.placed is None else self.placed.weights @ embedding
 
     @one_blas_thread
     def cut(self, n_clusters: int) -> Clustering:
@@ -106,10 +105,10 @@ class Model:
             warn(msg)
         labels = labels_of_all = self.tree.cut(n_clusters)
         sure = confidence(self.tree.views.values(), labels, n_clusters)
-        landmarks, weights = self.embedded.landmarks, self.embedded.weights
-        if landmarks is not None and weights is not None:
-            labels, labels_of_all = self._labels_of_all(labels, landmarks, weights)
-            shares = vote(weights, labels, n_clusters, sure)
+        landmarks, placed = self.embedded.landmarks, self.placed
+        if landmarks is not None and placed is not None:
+            labels, labels_of_all = self._labels_of_all(labels, landmarks, placed)
+            shares = vote(placed.weights, labels, n_clusters, sure)
             sure = shares[np.arange(len(shares)), labels_of_all]
         by_views = {orders: view.labels(n_clusters) for orders, view in self.tree.views.items()}
         alone = {orders[0]: found for orders, found in by_views.items() if len(orders) == 1}
@@ -125,11 +124,12 @@ class Model:
 
     def extend(
         self, clustering: Clustering, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The embedding of new cells, the rows of a matrix, and the share of the vote that each cluster has in each."""
-        labels = clustering.labels_of_embedded
-        speakers = Speakers(self.rule, self._embedding_of_embedded, labels, int(clustering.labels.max()) + 1)
-        return speakers.place(matrix, n_jobs, progress)
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The embedding and the labels of new cells, the rows of a matrix."""
+        n_clusters = int(clustering.labels.max()) + 1
+        speakers = Speakers.of(self.rule, self.embedded.rows, clustering.labels_of_embedded, n_clusters)
+        placed = speakers.place(matrix, n_jobs, progress)
+        return placed.weights @ self._embedding_of_embedded, placed.labels
 
     @cached_property
     def rule(self) -> Rule:
@@ -141,20 +141,24 @@ class Model:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def _labels_of_all(
-        self, labels: NDArray[np.intp], landmarks: NDArray[np.intp], weights: sparse.csr_array
+        self, labels: NDArray[np.intp], landmarks: NDArray[np.intp], placed: Placed
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Labels of the landmarks and of all cells, from the former, numbered by the size of the latter.
 
-        Cells follow their landmarks in the clusters that were fitted, or in more. Fewer are made of these, so that they
-        are nested for all cells.
+        Fewer clusters are made of the fitted ones, and more are parts of them, so that they are nested for all cells.
         """
-        n_clusters = max(int(labels.max()) + 1, self.n_clusters)
-        finest = self.tree.cut(n_clusters)
-        shares = vote(weights, finest, n_clusters)
-        elected = elect(descend(shares, self.tree.above(finest)), shares, landmarks, finest)
-        coarser = np.empty(n_clusters, dtype=np.intp)
-        coarser[finest] = labels
-        elected = coarser[elected]
+        n_clusters, fitted = int(labels.max()) + 1, self.tree.cut(self.n_clusters)
+        elected = elect(placed.labels, vote(placed.weights, fitted, self.n_clusters), landmarks, fitted)
+        if n_clusters <= self.n_clusters:
+            coarser = np.empty(self.n_clusters, dtype=np.intp)
+            coarser[fitted] = labels
+            elected = coarser[elected]
+        else:
+            wholes = np.empty(n_clusters, dtype=np.intp)
+            wholes[labels] = fitted
+            shares = vote(placed.weights, labels, n_clusters) + TIE_BREAK
+            shares *= wholes == elected[:, None]
+            elected = elect(descend(shares, self.tree.above(labels)), shares, landmarks, labels)
         labels_of_all = number_by_size(elected)
         renumbered = np.empty(n_clusters, dtype=np.intp)
         renumbered[elected] = labels_of_all
@@ -210,7 +214,12 @@ def fit(matrix: Any, settings: Settings) -> Model:
         solution = solve(geometry, settings, n_clusters, **settings.solver_params)
         views = make_views(solution)
     tree = grow_tree(views, n_clusters)
-    return Model(settings.without_company(), embedded, solution, tree, n_clusters, estimate, replicates)
+    placed = None
+    if embedded.rule is not None:
+        settings.report(f"{matrix.shape[0]} samples from their nearest landmarks")
+        speakers = Speakers.of(embedded.rule, embedded.rows, tree.cut(n_clusters), n_clusters)
+        placed = speakers.place(matrix, settings.n_jobs, settings.progress)
+    return Model(settings.without_company(), embedded, solution, tree, n_clusters, estimate, replicates, placed)
 
 
 def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
@@ -225,9 +234,7 @@ def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
     settings.report(f"{n_landmarks} landmarks for {n_cells} samples")
     chosen = choose_landmarks(matrix, n_landmarks, settings.metric, settings.seed, n_jobs, progress)
     embedded = keep_genes(Embedded(chosen.profiles, landmarks=chosen.cells), settings)
-    settings.report(f"{n_cells} samples from their nearest landmarks")
-    rule = make_rule(embedded, settings)
-    return replace(embedded, rule=rule, weights=rule.weights(matrix, n_jobs, progress))
+    return replace(embedded, rule=make_rule(embedded, settings))
 
 
 def keep_genes(embedded: Embedded, settings: Settings) -> Embedded:

@@ -21,7 +21,7 @@ from .._anndata import (
 )
 from .._validation import check_n_jobs, check_share
 from ..core.blocks import check_finite, read_rows
-from ..core.extension import Rule, Speakers
+from ..core.extension import Rule, Speakers, vote
 from ..core.sampling import draw_in_proportion
 from ._progress import progress_bar
 
@@ -48,8 +48,8 @@ def transfer(
 ) -> None:
     """Give new cells the clusters and the embedding of a reference.
 
-    Each new cell gets a weighted mean of the embedding, and a weighted vote on the label, of its nearest cells in the
-    reference, by the genes that both have. It is the rule by which :func:`scutc.tl.utc` places cells by their nearest
+    Each new cell gets a weighted mean of the embedding of its nearest cells in the reference, by the genes that both
+    have, and of their labels the one whose mean profile is most like its own. It is the rule by which :func:`scutc.tl.utc` places cells by their nearest
     landmarks, but here all cells of the reference speak, landmarks or not. The matrix of the new cells is read as that
     of the reference was, for example from the same layer, and must be normalised the same way; from ``obsm`` it must be
     in the same coordinates, such as those of one PCA.
@@ -151,17 +151,18 @@ def transfer(
         check_finite(rows, speaking)
         columns = new_genes.get_indexer(shared)
         rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking, columns)
-    speakers = Speakers(rule, embedding[speaking], clusters.codes[speaking], len(clusters.categories))
+        speakers = Speakers.of(rule, rows, clusters.codes[speaking], len(clusters.categories))
     with _named("adata_new"):
-        placed, shares = speakers.place(new, n_jobs, progress_bar("transfer"))
+        placed = speakers.place(new, n_jobs, progress_bar("transfer"))
+    shares = vote(placed.weights, speakers.labels, speakers.n_labels)
     write_result(
         adata_new,
         key_added,
         obs={
-            key_added: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=clusters.dtype),
-            f"{key_added}_confidence": shares.max(axis=1),
+            key_added: pd.Categorical.from_codes(placed.labels, dtype=clusters.dtype),
+            f"{key_added}_confidence": shares[np.arange(len(shares)), placed.labels],
         },
-        obsm={f"X_{key_added}": placed},
+        obsm={f"X_{key_added}": placed.weights @ embedding[speaking]},
         uns={
             "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
             "n_shared_genes": len(shared),
