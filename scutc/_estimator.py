@@ -171,9 +171,9 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     n_landmarks: int | str | None = parameter(
         NumberOfLandmarks(("auto", None)),
         "Number of cells that stand for all of many. They cover the data evenly, are clustered with the mean of the "
-        "cells around each, and give embedding and label to every cell that they are nearest to. Time and memory are then "
-        f'linear in the number of cells. ``"auto"`` takes {DEFAULT_LANDMARKS} above {MAX_EXACT_CELLS} cells, ``None`` '
-        "never any: then memory grows with the square of the number of cells.",
+        "cells around each, and give embedding and label to the cells that they are nearest to. Time and memory are "
+        f'then linear in the number of cells. ``"auto"`` takes {DEFAULT_LANDMARKS} above {MAX_EXACT_CELLS} cells, '
+        "``None`` never any: then memory grows with the square of the number of cells.",
         default="auto",
     )
     n_anchors: int | str | None = parameter(

@@ -186,9 +186,7 @@ class Speakers:
     @one_blas_thread
     def of(cls, rule: Rule, cells: Any, labels: NDArray[np.intp], n_labels: int) -> Speakers:
         """The rows of the dense or CSR matrix that the rule was made of."""
-        return cls(
-            rule, labels, n_labels, MeanProfiles.of(rule.subspace.metric.standardize(cells), labels, n_labels)
-        )
+        return cls(rule, labels, n_labels, MeanProfiles.of(rule.subspace.metric.standardize(cells), labels, n_labels))
 
     def __call__(self, cells: Any, first: int) -> Placed:
         """For a block of rows, the first of which has this number in the data."""

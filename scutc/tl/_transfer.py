@@ -49,10 +49,10 @@ def transfer(
     """Give new cells the clusters and the embedding of a reference.
 
     Each new cell gets a weighted mean of the embedding of its nearest cells in the reference, by the genes that both
-    have, and of their labels the one whose mean profile is most like its own. It is the rule by which :func:`scutc.tl.utc` places cells by their nearest
-    landmarks, but here all cells of the reference speak, landmarks or not. The matrix of the new cells is read as that
-    of the reference was, for example from the same layer, and must be normalised the same way; from ``obsm`` it must be
-    in the same coordinates, such as those of one PCA.
+    have, and of their labels the one whose mean profile is most like its own. It is the rule by which
+    :func:`scutc.tl.utc` places cells by their nearest landmarks, but here all cells of the reference speak, landmarks
+    or not. The matrix of the new cells is read as that of the reference was, for example from the same layer, and must
+    be normalised the same way; from ``obsm`` it must be in the same coordinates, such as those of one PCA.
 
     Parameters
     ----------
