@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,9 +207,7 @@ def _read_zarr(path: Path) -> Any:
 
 
 def _write_zarr(adata: Any, path: Path) -> None:
-    with warnings.catch_warnings():
-        # It is for anndata to choose the version of the format.
-        warnings.filterwarnings("ignore", "Writing zarr v2")
+    with _without("Writing zarr v2"):
         adata.write_zarr(path)
 
 
@@ -216,7 +215,9 @@ def _write_zarr(adata: Any, path: Path) -> None:
 def _look_into_zarr(path: Path) -> Iterator[Any]:
     from zarr import open_group
 
-    yield open_group(str(path), mode="r")
+    # What is there, not what a list that was written says; zarr 2 knows no other way.
+    as_it_is = {"use_consolidated": False} if "use_consolidated" in signature(open_group).parameters else {}
+    yield open_group(str(path), mode="r", **as_it_is)
 
 
 def _read_h5mu(path: Path) -> Any:
@@ -225,11 +226,21 @@ def _read_h5mu(path: Path) -> Any:
     except ImportError as error:
         msg = "mudata is not installed, pip install mudata does that"
         raise OSError(msg) from error
-    return read_h5mu(path)
+    with _without(r"From 0\.4 \.update"):
+        return read_h5mu(path)
 
 
 def _write_h5mu(whole: Any, path: Path) -> None:
-    whole.write_h5mu(path)
+    with _without(r"From 0\.4 \.update"):
+        whole.write_h5mu(path)
+
+
+@contextmanager
+def _without(warning: str) -> Iterator[None]:
+    """Spare the user of a command a warning that is for those who write programs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", warning)
+        yield
 
 
 FORMATS = {
