@@ -23,9 +23,14 @@ exit codes:
   130  interrupted by Ctrl-C (SIGINT); nothing was written
   143  terminated (SIGTERM); nothing was written
 """
+RUN = "Cluster the cells of a file. The options are those of scutc.tl.utc, with its defaults."
+TRANSFER = """\
+Give the cells of a file the clusters, or other labels, of a reference that
+scutc run has clustered. The options are those of scutc.tl.transfer, with its
+defaults."""
 FORMS = "an .h5ad or .h5mu file, or a .zarr folder"
-# Options that are not parameters of a tool.
-OWN_OPTIONS = ("command", "input", "reference", "output", "modality", "force", "quiet")
+# Options that are no parameters of a tool.
+NOT_OF_THE_TOOL = ("command", "input", "reference", "output", "modality", "force", "quiet")
 # The end of a command line so far to which another number belongs: -n 4, --n-clusters=4, --orders 2, also shortened.
 OF_NUMBERS = re.compile(r"(.* )?(-n|--n-c[a-z]*|--or[a-z]*)[ =]?[\d,]+")
 
@@ -65,10 +70,12 @@ def _join_numbers(words: Iterable[str]) -> list[str]:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser, with the options of those tools only that are named: to look them up takes seconds."""
-    raw = argparse.RawDescriptionHelpFormatter
+    """The parser, with the tools' options only where a tool is named: to look them up takes seconds."""
     parser = argparse.ArgumentParser(
-        prog="scutc", description="Uniform tensor clustering of single cells.", epilog=EXIT_CODES, formatter_class=raw
+        prog="scutc",
+        description="Uniform tensor clustering of single cells.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"scutc {version('scutc')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -77,35 +84,39 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     demo.add_argument("-o", "--output", type=Path, default=Path(), metavar="FOLDER", help="default: this folder")
     demo.set_defaults(command=_demo)
 
-    # Options that are not given are left to the defaults of the tool.
-    how: dict[str, Any] = {"epilog": EXIT_CODES, "formatter_class": raw, "argument_default": argparse.SUPPRESS}
-    words_of_run = "Cluster the cells of a file. The options are those of scutc.tl.utc, with its defaults."
-    run = commands.add_parser("run", help="cluster the cells of a file", description=words_of_run, **how)
+    run = _add_command(commands, "run", "cluster the cells of a file", RUN)
     run.add_argument("input", type=Path, help=FORMS)
     run.set_defaults(command=_run)
 
-    words_of_transfer = (
-        "Give the cells of a file the clusters, or other labels, of a reference that scutc run has clustered.\n"
-        "The options are those of scutc.tl.transfer, with its defaults."
-    )
-    transfer = commands.add_parser(
-        "transfer", help="label new cells by those of a file", description=words_of_transfer, **how
-    )
+    transfer = _add_command(commands, "transfer", "label the cells of a file by a reference", TRANSFER)
     transfer.add_argument("input", type=Path, help=f"the new cells: {FORMS}")
     transfer.add_argument("reference", type=Path, help="a file that scutc run wrote")
     transfer.set_defaults(command=_transfer)
 
-    for name, command in (("run", run), ("transfer", transfer)):
-        command.add_argument("-o", "--output", type=Path, required=True, help="where to write the cells, with results")
-        if name in words:
-            from . import tl
-            from ._options import add_options
+    if "run" in words or "transfer" in words:
+        from . import tl
+        from ._options import add_options
 
-            add_options(command, tl.utc if command is run else tl.transfer)
-        command.add_argument("--modality", metavar="NAME", default=None, help="the modality to use of an .h5mu file")
-        command.add_argument("--force", action="store_true", default=False, help="allow the input as the output")
-        command.add_argument("-q", "--quiet", action="store_true", default=False, help="no progress on standard error")
+        add_options(run, tl.utc)
+        add_options(transfer, tl.transfer)
     return parser
+
+
+def _add_command(commands: Any, name: str, words: str, description: str) -> argparse.ArgumentParser:
+    """A command with the options that all have which read and write files."""
+    command = commands.add_parser(
+        name,
+        help=words,
+        description=description,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,  # what is not given is left to the defaults of the tool
+    )
+    command.add_argument("-o", "--output", type=Path, required=True, help="where to write the cells with the result")
+    command.add_argument("-q", "--quiet", action="store_true", default=False, help="no progress on standard error")
+    command.add_argument("--force", action="store_true", default=False, help="allow the input as the output")
+    command.add_argument("--modality", metavar="NAME", default=None, help="the modality to use of an .h5mu file")
+    return command
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -127,7 +138,7 @@ def _transfer(options: argparse.Namespace) -> None:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """The options that are parameters of the tool."""
-    return {name: value for name, value in vars(options).items() if name not in OWN_OPTIONS}
+    return {name: value for name, value in vars(options).items() if name not in NOT_OF_THE_TOOL}
 
 
 def _work(

@@ -37,6 +37,10 @@ class Format:
     look_into: Callable[[Path], Any]
     is_folder: bool = False
 
+    def is_at(self, path: Path) -> bool:
+        """Whether there is a file, or a folder if this kind is one."""
+        return path.is_dir() if self.is_folder else path.is_file()
+
 
 def check_paths(target: Path, sources: Sequence[Path], modality: str | None, *, force: bool) -> None:
     """Raise where something cannot be read from there or written to there, before the work and not after it."""
@@ -46,8 +50,9 @@ def check_paths(target: Path, sources: Sequence[Path], modality: str | None, *, 
             msg = f"{path} is not an {', '.join(others)} or {last} file."
             raise OSError(msg)
     for source in sources:
-        if not _is_there(source, source):
-            msg = f"There is no {'folder' if FORMATS[source.suffix].is_folder else 'file'} {source}."
+        kind = FORMATS[source.suffix]
+        if not kind.is_at(source):
+            msg = f"There is no {'folder' if kind.is_folder else 'file'} {source}."
             raise OSError(msg)
     if (sources[0].suffix == ".h5mu") != (target.suffix == ".h5mu"):
         msg = f"Of {sources[0]} and {target} one is an .h5mu file: both must be, or neither."
@@ -59,12 +64,16 @@ def check_paths(target: Path, sources: Sequence[Path], modality: str | None, *, 
 
 
 def _check_output(target: Path, sources: Sequence[Path], *, force: bool) -> None:
-    place = target.resolve()  # where a link leads
+    with _naming("write", target):
+        place = target.resolve()  # where a link leads
+        if place.is_symlink():  # Python before 3.13 raises itself
+            msg = "the links lead in a circle"
+            raise OSError(msg)
     if not place.parent.is_dir():
         msg = f"The folder of {target} does not exist."
         raise OSError(msg)
     if place.exists():
-        if not _is_there(place, target):
+        if not FORMATS[target.suffix].is_at(place):
             msg = f"{target} is {'a folder' if place.is_dir() else 'no folder'}: choose another output."
             raise OSError(msg)
         if not os.access(place, os.W_OK):
@@ -78,11 +87,6 @@ def _check_output(target: Path, sources: Sequence[Path], *, force: bool) -> None
             raise OSError(msg)
     with _naming("write", target), _folder_beside(place):
         pass
-
-
-def _is_there(path: Path, named: Path) -> bool:
-    """Whether there is a file, or a folder where what is so named is one."""
-    return path.is_dir() if FORMATS[named.suffix].is_folder else path.is_file()
 
 
 def _is_ours_to_replace(folder: Path) -> bool:
@@ -101,7 +105,7 @@ def read(path: Path, modality: str | None = None) -> Contents:
     if path.suffix != ".h5mu":
         return Contents(whole, whole)
     if modality not in whole.mod:
-        problem = "has several modalities" if modality is None else f"has no modality {modality!r}"
+        problem = "has modalities" if modality is None else f"has no modality {modality!r}"
         msg = f"{path} {problem}: choose one with --modality. Valid: {', '.join(map(repr, whole.mod))}."
         raise OSError(msg)
     return Contents(whole, whole.mod[modality], modality)
@@ -114,7 +118,7 @@ def write(contents: Contents, path: Path) -> None:
     """
     place = path.resolve()
     with _naming("write", path), _folder_beside(place) as folder:
-        # Not a file of a name that others could take for theirs, and one with the permissions that a new file has.
+        # In a folder of its own, so that no other run takes it for its own, and it has a new file's permissions.
         unfinished = folder / place.name
         kind = FORMATS[path.suffix]
         kind.write(contents.whole, unfinished)
@@ -167,8 +171,7 @@ def _swap_folders(new: Path, place: Path, aside: Path) -> None:
 @contextmanager
 def _folder_beside(place: Path) -> Iterator[Path]:
     """A new folder on the same disk, that goes with all that is in it."""
-    options: Any = {"prefix": ".scutc-", "suffix": ".unfinished", "dir": place.parent, "ignore_cleanup_errors": True}
-    with tempfile.TemporaryDirectory(**options) as folder:
+    with tempfile.TemporaryDirectory(".unfinished", ".scutc-", place.parent, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
@@ -180,7 +183,8 @@ def _naming(task: str, path: Path) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
-        msg = f"Cannot {task} {path}: {error}"
+        reason = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        msg = f"Cannot {task} {path}: {reason}"
         raise OSError(msg) from error
 
 

@@ -205,14 +205,14 @@ def _survive():
 
 
 @pytest.mark.usefixtures("_survive")
-@pytest.mark.parametrize("moment", ["reading", "clustering", "writing", "removing what is left"])
+@pytest.mark.parametrize("moment", ["reading", "clustering", "writing", "looking at what was written"])
 @pytest.mark.parametrize(("number", "code", "word"), STOPS)
 def test_a_signal_leaves_the_folder_as_it_was(source, tmp_path, capsys, monkeypatch, moment, number, code, word):
     owner, name = {
         "reading": (anndata, "read_h5ad"),
         "clustering": (scutc.tl, "utc"),
         "writing": (anndata.AnnData, "write_h5ad"),
-        "removing what is left": (scutc._files, "_check_complete"),
+        "looking at what was written": (scutc._files, "_check_complete"),
     }[moment]
     work = getattr(owner, name)
 
@@ -270,7 +270,7 @@ def test_version_and_help_need_no_numpy(tmp_path, command):
     """Which takes seconds."""
     (tmp_path / "numpy.py").write_text("raise RuntimeError")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    for option, said in (("--version", f"scutc {scutc.__version__}\n"), ("--help", "label new cells")):
+    for option, said in (("--version", f"scutc {scutc.__version__}\n"), ("--help", "label the cells of a file")):
         arguments = [sys.executable, *COMMANDS[command], option]
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
         assert said in done.stdout

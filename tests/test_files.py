@@ -298,6 +298,14 @@ def test_a_protected_output_is_said_before_the_work(source, target, capsys, monk
     assert clustered == []
 
 
+def test_links_in_a_circle_are_said(stored, tmp_path, capsys):
+    first, second = tmp_path / "first.h5ad", tmp_path / "second.h5ad"
+    first.symlink_to(second)
+    second.symlink_to(first)
+    assert run(stored / "in.h5ad", first) == 2
+    assert f"Cannot write {first}" in capsys.readouterr().err
+
+
 def test_an_empty_folder_is_replaced(stored, tmp_path):
     target = tmp_path / "out.zarr"
     target.mkdir()
@@ -362,7 +370,7 @@ def test_a_modality_is_clustered_and_the_others_stay(of_two, tmp_path, recwarn):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "in.h5mu has several modalities: choose one with --modality. Valid: 'rna', 'prot'."),
+        ([], "in.h5mu has modalities: choose one with --modality. Valid: 'rna', 'prot'."),
         (["--modality", "x"], "in.h5mu has no modality 'x': choose one with --modality. Valid: 'rna', 'prot'."),
     ],
 )
