@@ -158,7 +158,8 @@ WORDS = {"all": None, "auto": "auto"}
 CHECKS: dict[str, Callable[[str, Any], None]] = checks_of(UTC) | {
     "n_clusters": _check_each,
     "key_added": lambda _, key: check_key(key),
-    "min_shared_genes": check_share,
+    # Of tl.transfer, as far as it has them.
+    **dict.fromkeys(("min_shared_genes", "min_confidence", "min_typicality"), check_share),
 }
 # By the first word of a parameter's annotation.
 BY_TYPE: dict[str, dict[str, Any]] = {
