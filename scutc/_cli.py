@@ -1,4 +1,4 @@
-"""The ``scutc`` command: a demonstration, and clustering of files in pipelines."""
+"""The ``scutc`` command: a demonstration, and clustering and labelling of files in pipelines."""
 
 from __future__ import annotations
 
@@ -10,50 +10,72 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import tl
-from ._estimator import UTC
-from ._parameters import checks_of, described_in
-from ._validation import OneOf, PositiveInteger, PositiveNumber, SubsetOf, TrueOrFalse, Weights
+from . import _files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from anndata import AnnData
+    from collections.abc import Callable, Iterable, Sequence
 
 EXIT_CODES = """\
 exit codes:
   0    done, the output is complete
   1    the data cannot be clustered as asked; nothing was written
   2    wrong options, or a file that cannot be read or written
-  130  interrupted; nothing was written
+  130  interrupted by Ctrl-C (SIGINT); nothing was written
+  143  terminated (SIGTERM); nothing was written
 """
+RUN = "Cluster the cells of a file. The options are those of scutc.tl.utc, with its defaults."
+TRANSFER = """\
+Give the cells of a file the clusters, or other labels, of a reference that
+scutc run has clustered. The options are those of scutc.tl.transfer, with its
+defaults."""
+FORMS = "an .h5ad or .h5mu file, or a .zarr folder"
+# Options that are no parameters of a tool.
+NOT_OF_THE_TOOL = ("command", "input", "reference", "output", "modality", "force", "quiet")
+# The end of a command line so far to which another number belongs: -n 4, --n-clusters=4, --orders 2, also shortened.
+OF_NUMBERS = re.compile(r"(.* )?(-n|--n-c[a-z]*|--or[a-z]*)[ =]?[\d,]+")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    """Run the command and return its exit code; ``scutc.__main__`` has those of signals."""
+    words = _join_numbers(sys.argv[1:] if arguments is None else arguments)
+    options = _parser(words).parse_args(words)
     try:
         options.command(options)
-    except OSError as error:
+    except (OSError, argparse.ArgumentError) as error:
         return _fail(error, 2)
     except (KeyError, NotImplementedError, TypeError, ValueError) as error:
         return _fail(error, 1)
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
     return 0
 
 
-def _fail(reason: BaseException | str, code: int) -> int:
+def _fail(error: Exception, code: int) -> int:
     # str() of a KeyError puts its message in quotation marks.
-    message = reason.args[0] if isinstance(reason, KeyError) else reason
-    print(f"scutc: {message}", file=sys.stderr)
+    _say(str(error.args[0] if isinstance(error, KeyError) else error))
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
+def _say(message: str) -> None:
+    print(f"scutc: {message}", file=sys.stderr)
+
+
+def _join_numbers(words: Iterable[str]) -> list[str]:
+    """``-n 4 5 6`` as ``-n 4,5,6``: argparse would take an input that follows for one of them. No file is a number."""
+    joined: list[str] = []
+    for word in words:
+        if re.fullmatch(r"[\d,]+", word) and OF_NUMBERS.fullmatch(" ".join(joined[-2:])):
+            joined[-1] += f",{word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser, with the tools' options only where a tool is named: to look them up takes seconds."""
     parser = argparse.ArgumentParser(
-        prog="scutc", description="Uniform tensor clustering of single cells.", epilog=EXIT_CODES, formatter_class=raw
+        prog="scutc",
+        description="Uniform tensor clustering of single cells.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"scutc {version('scutc')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -62,131 +84,88 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("-o", "--output", type=Path, default=Path(), metavar="FOLDER", help="default: this folder")
     demo.set_defaults(command=_demo)
 
-    # Options that are not given are left to the defaults of tl.utc.
-    run = commands.add_parser(
-        "run",
-        help="cluster the cells of a file",
-        description="Cluster the cells of a file. The options are those of scutc.tl.utc, with its defaults.",
-        epilog=EXIT_CODES,
-        formatter_class=raw,
-        argument_default=argparse.SUPPRESS,
-    )
-    run.add_argument("input", type=Path, help="an .h5ad file")
-    run.add_argument("-o", "--output", type=Path, required=True, help="the .h5ad file to write")
-    for name, words in described_in(tl.utc.__doc__ or "").items():
-        if name not in NOT_IN_FILES:
-            flags = ["-n", "--n-clusters"] if name == "n_clusters" else [f"--{name.replace('_', '-')}"]
-            run.add_argument(*flags, **({"help": _first_sentence(words)} | _how_to_read(name)))
-    run.add_argument("-q", "--quiet", action="store_true", default=False, help="no progress on standard error")
+    run = _add_command(commands, "run", "cluster the cells of a file", RUN)
+    run.add_argument("input", type=Path, help=FORMS)
     run.set_defaults(command=_run)
+
+    transfer = _add_command(commands, "transfer", "label the cells of a file by a reference", TRANSFER)
+    transfer.add_argument("input", type=Path, help=f"the new cells: {FORMS}")
+    transfer.add_argument("reference", type=Path, help="a file that scutc run wrote")
+    transfer.set_defaults(command=_transfer)
+
+    if "run" in words or "transfer" in words:
+        from . import tl
+        from ._options import add_options
+
+        add_options(run, tl.utc)
+        add_options(transfer, tl.transfer)
     return parser
 
 
-def _first_sentence(words: str) -> str:
-    sentence = re.split(r"(?<=[.])\s", words.replace("``", ""), maxsplit=1)[0].rstrip(".")
-    return (sentence[0].lower() + sentence[1:]).replace("%", "%%")
-
-
-def _how_to_read(name: str) -> dict[str, Any]:
-    """How argparse is to read an option, by what is allowed for the parameter."""
-    if name in OWN_OPTIONS:
-        return OWN_OPTIONS[name]
-    match checks_of(UTC)[name]:
-        case OneOf(valid=valid):
-            return {"choices": valid}
-        case TrueOrFalse():
-            return {"action": argparse.BooleanOptionalAction}
-        case PositiveInteger(others=()):
-            return {"type": int, "metavar": "N"}
-        case PositiveInteger():
-            return {"type": _count, "metavar": "N|all|auto"}
-        case PositiveNumber():
-            return {"type": float, "metavar": "X"}
-        case SubsetOf():
-            return {"type": _integers, "metavar": "P[,P…]"}
-        case Weights():
-            return {"type": _weights, "metavar": "P=W[,P=W…]", "help": "weights of orders, for example 3=0.5; else 1"}
-    return {}  # as text
-
-
-def _integers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        msg = f"{text!r} is neither a whole number nor several, such as 4,5,6"
-        raise argparse.ArgumentTypeError(msg) from None
-
-
-def _numbers(text: str) -> dict[str, float]:
-    try:
-        pairs = [part.split("=") for part in text.split(",")]
-        return {name: int(value) if value.isdigit() else float(value) for name, value in pairs}
-    except ValueError:
-        msg = f"{text!r} is not of the form NAME=NUMBER,NAME=NUMBER"
-        raise argparse.ArgumentTypeError(msg) from None
-
-
-def _weights(text: str) -> dict[int, float]:
-    numbers = _numbers(text)
-    if not all(order.isdigit() for order in numbers):
-        msg = f"{text!r} is not of the form ORDER=NUMBER,ORDER=NUMBER"
-        raise argparse.ArgumentTypeError(msg)
-    return {int(order): weight for order, weight in numbers.items()}
-
-
-def _count(text: str) -> int | str | None:
-    if text in {"all", "auto"}:
-        return None if text == "all" else text
-    try:
-        return int(text)
-    except ValueError:
-        msg = f"{text!r} is neither a whole number nor 'all' nor 'auto'"
-        raise argparse.ArgumentTypeError(msg) from None
-
-
-# Parameters of tl.utc that make no sense here.
-NOT_IN_FILES = ("adata", "copy", "rng")
-# How those are read that tl.utc has besides UTC's, or takes differently, or that are read from their value alone.
-OWN_OPTIONS: dict[str, dict[str, Any]] = {
-    "n_clusters": {"type": _integers, "metavar": "K[,K…]", "help": "number of clusters; estimated if left out"},
-    "layer": {"metavar": "KEY"},
-    "use_raw": {"action": "store_true"},
-    "use_rep": {"metavar": "KEY"},
-    "mask_var": {"metavar": "COLUMN", "help": "boolean column of adata.var: the genes to use"},
-    "solver_params": {
-        "type": _numbers,
-        "metavar": "NAME=X[,NAME=X…]",
-        "help": "parameters of the solver, for example max_iter=500",
-    },
-    "key_added": {"metavar": "KEY"},
-    "random_state": {"type": int, "metavar": "SEED"},
-    "n_jobs": {"type": int, "metavar": "N", "default": -1, "help": "number of threads; all cores if left out"},
-}
+def _add_command(commands: Any, name: str, words: str, description: str) -> argparse.ArgumentParser:
+    """A command with the options that all have which read and write files."""
+    command = commands.add_parser(
+        name,
+        help=words,
+        description=description,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,  # what is not given is left to the defaults of the tool
+    )
+    command.add_argument("-o", "--output", type=Path, required=True, help="where to write the cells with the result")
+    command.add_argument("-q", "--quiet", action="store_true", default=False, help="no progress on standard error")
+    command.add_argument("--force", action="store_true", default=False, help="allow the input as the output")
+    command.add_argument("--modality", metavar="NAME", default=None, help="the modality to use of an .h5mu file")
+    return command
 
 
 def _run(options: argparse.Namespace) -> None:
-    settings = vars(options).copy()
-    source, target, quiet = settings.pop("input"), settings.pop("output"), settings.pop("quiet")
-    del settings["command"]
+    from . import tl
+    from ._options import check_together
+
+    settings = _settings(options)
     if len(settings.get("n_clusters", [])) == 1:
         settings["n_clusters"] = settings["n_clusters"][0]
-    # Before the work, not after it.
-    for path in (source, target):
-        if path.suffix != ".h5ad":
-            msg = f"{path} is not an .h5ad file."
-            raise OSError(msg)
-    if not source.is_file():
-        msg = f"There is no file {source}."
-        raise OSError(msg)
-    if not target.parent.is_dir():
-        msg = f"The folder of {target} does not exist."
-        raise OSError(msg)
+    check_together(settings)
+    _work(tl.utc, [options.input], settings, options)
 
-    import anndata
 
-    adata = anndata.read_h5ad(source)
-    _cluster(adata, settings, quiet=quiet)
-    _write(adata, target)
+def _transfer(options: argparse.Namespace) -> None:
+    from . import tl
+
+    _work(tl.transfer, [options.input, options.reference], _settings(options), options)
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that are parameters of the tool."""
+    return {name: value for name, value in vars(options).items() if name not in NOT_OF_THE_TOOL}
+
+
+def _work(
+    tool: Callable[..., Any], sources: Sequence[Path], settings: dict[str, Any], options: argparse.Namespace
+) -> None:
+    """Read the files, let the tool work on the AnnData in them, and write the first with what it added."""
+    target, quiet = options.output, options.quiet
+    _files.check_paths(target, sources, options.modality, force=options.force)
+    if target.exists() and not quiet:
+        _say(f"{target} is there and will be replaced")
+    contents = []
+    for source in sources:
+        if not quiet:
+            _say(f"reading {source}")
+        contents.append(_files.read(source, options.modality))
+    _set_verbosity(quiet=quiet)
+    tool(*(each.adata for each in contents), **settings)
+    _files.write(contents[0], target)
+    if not quiet:
+        _say(f"wrote {target}")
+
+
+def _set_verbosity(*, quiet: bool) -> None:
+    """Have scanpy say on standard error how far the work is, or nothing."""
+    import scanpy as sc
+
+    sc.settings.verbosity = "error" if quiet else "hint"
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -196,13 +175,16 @@ def _demo(options: argparse.Namespace) -> None:
     import scanpy as sc
     from sklearn.metrics import adjusted_rand_score
 
+    from . import pl, tl
+
     if not options.output.is_dir():
         msg = f"The folder {options.output} does not exist."
         raise OSError(msg)
     adata = sc.datasets.pbmc68k_reduced()
     truth = adata.obs["bulk_labels"]
+    _set_verbosity(quiet=False)
     start = time.perf_counter()
-    _cluster(adata, {"n_clusters": truth.nunique(), "use_raw": True, "n_jobs": -1}, quiet=False)
+    tl.utc(adata, n_clusters=truth.nunique(), use_raw=True, n_jobs=-1)
     seconds = time.perf_counter() - start
 
     sizes = adata.obs["utc"].value_counts().sort_index()
@@ -212,27 +194,7 @@ def _demo(options: argparse.Namespace) -> None:
     print(f"agreement with the data's own labels (adjusted Rand index): {agreement:.2f}")
 
     table, picture = options.output / "scutc-demo.h5ad", options.output / "scutc-demo.png"
-    _write(adata, table)
-    figure = sc.pl.embedding(adata, "X_utc", color=["utc", "bulk_labels"], wspace=0.3, return_fig=True)
+    _files.write(_files.Contents(adata, adata), table)
+    figure = pl.embedding(adata, color=["utc", "bulk_labels"], wspace=0.3, return_fig=True)
     figure.savefig(picture, bbox_inches="tight", dpi=120)
     print(f"wrote {table} and {picture}")
-
-
-def _cluster(adata: AnnData, settings: dict[str, Any], *, quiet: bool) -> None:
-    """Run ``tl.utc`` with a line on standard error that says how far it is."""
-    import scanpy as sc
-
-    import scutc
-
-    sc.settings.verbosity = "error" if quiet else "hint"
-    scutc.tl.utc(adata, **settings)
-
-
-def _write(adata: AnnData, path: Path) -> None:
-    """Write to a neighbouring file first, so that an interruption leaves no half of a file under the name."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        adata.write_h5ad(unfinished)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

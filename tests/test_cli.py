@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import tomllib
+from functools import wraps
+from pathlib import Path
 
 import anndata
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scanpy as sc
 
-from scutc._cli import main
+import scutc
+from scutc.__main__ import main
+
+ROOT = Path(__file__).parent.parent
+MODULE, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["scutc"].split(":")
+# As the script that pip installs does it.
+SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"
+COMMANDS = {"module": ["-m", "scutc"], "script": ["-c", SCRIPT]}
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +105,7 @@ def test_run_passes_options_on(source, tmp_path):
         (["{source}", "-o", "{folder}/out.h5ad", "--layer", "x"], 1, "scutc: layer='x' is not in adata.layers"),
         (["{folder}/none.h5ad", "-o", "{folder}/out.h5ad"], 2, "There is no file"),
         (["{source}", "-o", "{folder}/none/out.h5ad"], 2, "The folder of"),
-        (["{source}", "-o", "{folder}/out.csv"], 2, "is not an .h5ad file"),
+        (["{source}", "-o", "{folder}/out.csv"], 2, "is not an .h5ad, .zarr or .h5mu file"),
     ],
 )
 def test_errors_have_exit_codes_and_write_nothing(source, tmp_path, capsys, arguments, code, message):
@@ -102,24 +115,227 @@ def test_errors_have_exit_codes_and_write_nothing(source, tmp_path, capsys, argu
     assert [path.name for path in tmp_path.iterdir()] == ["in.h5ad"]
 
 
-@pytest.mark.parametrize("arguments", [[], ["-o", "out.h5ad", "--metric", "x"], ["-o", "out.h5ad", "-n", "two"]])
-def test_wrong_options_exit_with_two(source, arguments):
+@pytest.fixture
+def settings(monkeypatch):
+    """Those that tl.utc gets, which does not cluster then."""
+    given = {}
+    monkeypatch.setattr(scutc.tl, "utc", wraps(scutc.tl.utc)(lambda adata, **settings: given.update(settings)))
+    return given
+
+
+INPUT, OUTPUT = ["{source}"], ["-o", "{folder}/out.h5ad"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [*INPUT, *OUTPUT, "-n", "4,5,6"],
+        [*INPUT, *OUTPUT, "-n", "4", "5", "6"],
+        [*INPUT, "-n", "4", "5", "6", *OUTPUT],
+        ["-n", "4", "5", "6", *INPUT, *OUTPUT],
+        [*OUTPUT, "--n-clusters", "4", "5", "6", *INPUT],
+        [*OUTPUT, "--n-clusters=4", "5", "6", *INPUT],
+        [*OUTPUT, "--n-clus", "4,", "5,", "6", *INPUT],
+        [*OUTPUT, "-n4", "5,6", "-q", *INPUT],
+        [*OUTPUT, "-n", "4 5 6", *INPUT],
+    ],
+)
+def test_several_numbers_of_clusters_are_written_in_every_way_and_place(source, tmp_path, settings, arguments):
+    filled = [argument.format(source=source, folder=tmp_path) for argument in arguments]
+    assert main(["run", *filled]) == 0
+    assert settings["n_clusters"] == [4, 5, 6]
+
+
+def test_an_input_after_a_number_of_clusters_is_the_input(source, tmp_path, settings):
+    numbers = ["-n", "4", "--orders", "2", "3"]
+    assert main(["run", *numbers, str(source), "-o", str(tmp_path / "out.h5ad"), "--n-neighbors", "5"]) == 0
+    assert settings == {"n_clusters": 4, "orders": [2, 3], "n_neighbors": 5, "n_jobs": -1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "two"], "argument -n/--n-clusters: 'two' is neither a whole number nor several, such as 4,5,6"),
+        (["-n", ","], "argument -n/--n-clusters: ',' is neither"),
+        (["-n", "0"], "argument -n/--n-clusters: n_clusters=0 is not a positive integer"),
+        (["-n", "-3"], "argument -n/--n-clusters: n_clusters=-3 is not a positive integer"),
+        (["-n", "4,0"], "argument -n/--n-clusters: n_clusters=0 is not"),
+        (["-n", "4", "-o"], "argument -o/--output: expected one argument"),
+        (["--metric", "x"], "argument --metric: invalid choice: 'x'"),
+        (["--key-added", "a/b"], "argument --key-added: key_added='a/b'"),
+        (["--orders", "5"], "argument --orders: orders=[5] is not a non-empty subset of (2, 3, 4)"),
+        (["--n-landmarks", "foo"], "argument --n-landmarks: 'foo' is not a whole number or 'all' or 'auto'"),
+        (["--n-landmarks", "1"], "argument --n-landmarks: n_landmarks=1 has no neighbours"),
+        (["--n-splits", "all"], "argument --n-splits: 'all' is not a whole number or 'auto'"),
+        (["--n-splits", "-1"], "argument --n-splits: n_splits=-1 is not"),
+        (["--n-neighbors", "1.5"], "argument --n-neighbors: '1.5' is not a whole number"),
+        (["--n-neighbors", "0"], "argument --n-neighbors: n_neighbors=0 is not a positive integer"),
+        (["--sharpness", "much"], "argument --sharpness: 'much' is not a number"),
+        (["--sharpness", "-2"], "argument --sharpness: sharpness=-2.0 is not a positive number"),
+        (["--weights", "5=1"], "argument --weights: weights names order 5"),
+        (["--weights", "a=1"], "argument --weights: 'a=1' is not of the form ORDER=NUMBER"),
+        (["--random-state", "-1"], "argument --random-state: random_state=-1 is not a seed"),
+        (["--n-jobs", "0"], "argument --n-jobs: n_jobs=0 is no number of threads"),
+        (["--solver-params", "max_iter"], "argument --solver-params: 'max_iter' is not of the form NAME=NUMBER"),
+        (["--solver-params", "x=1"], "argument --solver-params: 'x' is no parameter of solver='spectral'"),
+        (["--layer", "a", "--use-raw"], "argument --use-raw: not allowed with argument --layer"),
+        (["--use-rep", "a", "--mask-var", "b"], "argument --mask-var: not allowed with argument --use-rep"),
+        (["--clusters", "4"], "unrecognized arguments: --clusters 4"),
+    ],
+)
+def test_wrong_options_exit_with_two_before_the_file_is_read(tmp_path, capsys, arguments, message):
+    command = ["run", str(tmp_path / "none.h5ad"), "-o", str(tmp_path / "out.h5ad"), *arguments]
+    try:
+        code = main(command)
+    except SystemExit as error:  # from argparse
+        code = error.code
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+STOPS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+
+
+@pytest.fixture
+def _survive():
+    """A signal that is not caught would end the tests."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: pytest.fail("SIGTERM was not caught"))
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("_survive")
+@pytest.mark.parametrize("moment", ["reading", "clustering", "writing", "looking at what was written"])
+@pytest.mark.parametrize(("number", "code", "word"), STOPS)
+def test_a_signal_leaves_the_folder_as_it_was(source, tmp_path, capsys, monkeypatch, moment, number, code, word):
+    owner, name = {
+        "reading": (anndata, "read_h5ad"),
+        "clustering": (scutc.tl, "utc"),
+        "writing": (anndata.AnnData, "write_h5ad"),
+        "looking at what was written": (scutc._files, "_check_complete"),
+    }[moment]
+    work = getattr(owner, name)
+
+    @wraps(work)
+    def work_and_be_stopped(*args, **kwargs):
+        work(*args, **kwargs)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(owner, name, work_and_be_stopped)
+    target = tmp_path / "out.h5ad"
+    target.write_text("earlier")
+    assert main(["run", str(source), "-o", str(target), "-n", "3"]) == code
+    assert capsys.readouterr().err.endswith(f"scutc: {word}\n")
+    assert target.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.h5ad", "out.h5ad"]
+
+
+INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        INTERRUPT,
+        f"exec({INTERRUPT!r})",  # after which Python itself would end by the signal
+        f"try:\n    {INTERRUPT}\nexcept KeyboardInterrupt:\n    raise ImportError",  # as in C
+    ],
+    ids=["plain", "exec", "as an ImportError"],
+)
+def test_an_interruption_of_the_imports_exits_with_130_and_no_traceback(tmp_path, command, body):
+    for name in ("numpy", "sklearn", "anndata", "scanpy", "h5py"):  # whichever comes first
+        (tmp_path / f"{name}.py").write_text(body)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    arguments = [sys.executable, *COMMANDS[command], "run", "in.h5ad", "-o", "out.h5ad"]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == "scutc: interrupted\n"
+    assert done.returncode == 130
+
+
+def test_a_job_that_ignores_interruptions_goes_on(source, tmp_path, monkeypatch):
+    """As those in the background of a script."""
+    monkeypatch.setattr(
+        scutc.tl, "utc", wraps(scutc.tl.utc)(lambda adata, **settings: os.kill(os.getpid(), signal.SIGINT))
+    )
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert main(["run", str(source), "-o", str(tmp_path / "out.h5ad")]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_version_and_help_need_no_numpy(tmp_path, command):
+    """Which takes seconds."""
+    (tmp_path / "numpy.py").write_text("raise RuntimeError")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    for option, said in (("--version", f"scutc {scutc.__version__}\n"), ("--help", "label the cells of a file")):
+        arguments = [sys.executable, *COMMANDS[command], option]
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
+        assert said in done.stdout
+
+
+def test_transfer_labels_new_cells(adata, tmp_path, capsys):
+    new, reference, target = tmp_path / "new.h5ad", tmp_path / "reference.h5ad", tmp_path / "out.h5ad"
+    adata.obs["group"] = adata.obs["group"].astype("category")
+    adata[::2].copy().write_h5ad(new)
+    clustered = adata[1::2].copy()
+    scutc.tl.utc(clustered, n_clusters=3, key_added="mine")
+    clustered.write_h5ad(reference)
+    options = ["--key=mine", "--labels=group", "--key-added=theirs", "--min-shared-genes=0.9", "--n-jobs=1"]
+    assert main(["transfer", str(new), str(reference), "-o", str(target), *options]) == 0
+    result = anndata.read_h5ad(target)
+    assert (result.obs["theirs"] == result.obs["group"]).all()
+    assert result.uns["theirs"]["params"]["labels"] == "group"
+    assert "reading" in capsys.readouterr().err
+    assert sc.settings.verbosity == sc.Verbosity.hint
+    assert main(["transfer", str(new), str(reference), "-o", str(target), *options, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert sc.settings.verbosity == sc.Verbosity.error
+    assert main(["transfer", str(new), str(reference), "-o", str(target)]) == 1
+    assert "key='utc' is no result of scutc.tl.utc" in capsys.readouterr().err
+    for path in (new, reference):
+        assert main(["transfer", str(new), str(reference), "-o", str(path), *options]) == 2
+        assert f"{path} is the input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["half", "1.5"])
+def test_wrong_options_of_transfer_exit_with_two(tmp_path, value):
     with pytest.raises(SystemExit) as error:
-        main(["run", str(source), *arguments])
+        main(["transfer", "new.h5ad", "old.h5ad", "-o", "out.h5ad", "--min-shared-genes", value])
     assert error.value.code == 2
 
 
-def test_interruption_exits_with_130_and_writes_nothing(source, tmp_path, monkeypatch):
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
+def test_a_parameter_that_transfer_gets_becomes_an_option(source, tmp_path, monkeypatch):
+    given = {}
 
-    monkeypatch.setattr("scutc.tl.utc", interrupt)
-    assert main(["run", str(source), "-o", str(tmp_path / "out.h5ad")]) == 130
-    assert not (tmp_path / "out.h5ad").exists()
+    def transfer(adata_new, adata_ref, *, n_votes: int = 5, least: float | None = None, strict: bool = False):
+        """Parameters
+        ----------
+        n_votes
+            A whole number.
+        least
+            A number, see :func:`scutc.tl.utc`.
+        strict
+            True or false.
+        """
+        given.update(n_votes=n_votes, least=least, strict=strict)
+
+    transfer.__annotations__ |= {"n_votes": "int", "least": "float | None", "strict": "bool"}
+    monkeypatch.setattr(scutc.tl, "transfer", transfer)
+    files = [str(source), str(source), "-o", str(tmp_path / "out.h5ad")]
+    assert main(["transfer", *files, "--n-votes", "3", "--least", "0.5", "--strict"]) == 0
+    assert given == {"n_votes": 3, "least": 0.5, "strict": True}
 
 
 def test_demo_prints_a_summary_and_saves_table_and_picture(tmp_path, capsys):
+    plt.close("all")
     assert main(["demo", "-o", str(tmp_path)]) == 0
+    axes = [ax for ax in plt.gcf().axes if ax.get_title()]
+    assert [ax.get_title() for ax in axes] == ["utc", "bulk_labels"]
+    assert {(ax.get_xlabel(), ax.get_ylabel()) for ax in axes} == {("utc1", "utc2")}  # as in scutc.pl.embedding
+    plt.close("all")
     output = capsys.readouterr().out
     assert "700 cells" in output
     assert "cluster sizes: 0: " in output
