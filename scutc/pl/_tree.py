@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Height of a row of clusters, in inches, and the part of it that is left white.
 ROW, BETWEEN = 0.3, 0.12
+# Height of all rows at least, in inches: what the name of the axis takes.
+LOWEST = 1.4
 # Clusters with less than this part of the cells have no room for their name.
 NARROWEST_NAMED = 0.025
 
@@ -30,6 +32,7 @@ def tree(
     *,
     key: str = "utc",
     numbers: Iterable[int] | None = None,
+    figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
     show: bool | None = None,
 ) -> Axes | None:
@@ -47,6 +50,8 @@ def tree(
     numbers
         Numbers of clusters to show, at most the largest of the result. By default those of the result if it has
         several, else all from 1 on.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on.
     show
@@ -83,7 +88,7 @@ def tree(
         raise ValueError(msg)
     rows = _rows(numbers, columns, n_clusters)
 
-    axes = panels(ax, 1, size=(6.4, 0.9 + ROW * len(rows)))[0]
+    (axes,) = panels(ax, 1, size=(6.4, 0.9 + max(ROW * len(rows), LOWEST)), figsize=figsize)
     codes = finest.codes.astype(np.intp)
     sizes = np.bincount(codes, minlength=n_clusters) / len(codes)
     order = leaves_list(merges)
@@ -94,6 +99,8 @@ def tree(
         coarser = number_by_size(cut(merges, number)[codes])
         colors = inherited_colors(coarser, labels, colors)
         labels = coarser
+        if number in columns and f"{columns[number]}_colors" in adata.uns:  # what all other plots show them in
+            colors = label_colors(adata, columns[number], number)
         first = {cluster: starts[np.unique(codes[labels == cluster])].min() for cluster in range(number)}
         widths = np.bincount(labels) / len(labels)
         axes.barh(
