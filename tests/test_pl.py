@@ -296,6 +296,69 @@ def test_embedding_has_a_panel_for_each_number_of_clusters(adata):
     assert [ax.get_title() for ax in axes] == ["several_4", "several_2"]
 
 
+@pytest.mark.parametrize(("key", "labels"), [("utc", ("utc1", "utc2")), ("k3", ("k3 1", "k3 2"))])
+def test_embedding_names_its_axes_after_the_key(adata, key, labels):
+    scutc.tl.utc(adata, n_clusters=3, key_added=key)
+    ax = scutc.pl.embedding(adata, key=key, show=False)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == labels
+
+
+def test_embedding_leaves_room_for_long_names_between_panels(adata):
+    adata.obs["long"] = adata.obs["utc"].cat.rename_categories([f"{LONG} {i}" for i in range(3)])
+    left, right = scutc.pl.embedding(adata, color=["long", "utc"], show=False)
+    picture(left)
+    assert left.get_legend().get_window_extent().x1 < right.get_window_extent().x0
+    assert left.get_window_extent().width > 300
+
+
+def test_embedding_returns_the_figure_if_asked_to(adata, autoshow):
+    autoshow(True)
+    assert isinstance(scutc.pl.embedding(adata, return_fig=True), plt.Figure)
+
+
+# results that were restricted to some cells, of which the others have no embedding
+
+
+@pytest.fixture
+def restricted(adata) -> AnnData:
+    """As if only 25 of the cells, the clusters 1 and 2 of three, had been looked at, and called 1,0 and 1,1."""
+    outside = (adata.obs["utc"] == "0").to_numpy()
+    adata.obs["utc"] = adata.obs["utc"].cat.rename_categories({"1": "1,0", "2": "1,1"})
+    adata.obsm["X_utc"][outside], adata.obsm["utc_votes"][outside] = np.nan, -1
+    adata.obs.loc[outside, "utc_confidence"] = np.nan
+    adata.uns["utc"] |= {"n_clusters": 2, "stability": np.array([0.25, 0.75]), "tree": np.array([[0, 1, 0.5, 2.0]])}
+    return adata
+
+
+@pytest.mark.parametrize("color", ["utc", "utc_confidence", ["utc", "utc_confidence"]])
+def test_embedding_leaves_cells_out_that_have_none(restricted, color):
+    axes = np.ravel(np.array(scutc.pl.embedding(restricted, color=color, show=False), dtype=object))
+    picture(axes)
+    for ax in axes:
+        places = np.ma.masked_invalid(ax.collections[0].get_offsets())
+        assert np.count_nonzero(~places.mask.any(axis=1)) == 25
+        assert np.isfinite([ax.get_xlim(), ax.get_ylim()]).all()
+
+
+@pytest.mark.parametrize("name", ["affinity", "orders", "stability"])
+def test_cells_without_an_embedding_and_their_clusters_are_left_out(restricted, name):
+    colors = scutc._colors.label_colors(restricted, "utc", 3)
+    axes = np.ravel(np.array(draw(name, restricted), dtype=object))
+    picture(axes)
+    assert all(ax.get_title().endswith("\n25 of 45 cells") for ax in axes)
+    legend = axes[-1].get_legend()
+    names = ["1,0 (0.25)", "1,1 (0.75)"] if name == "stability" else ["1,0", "1,1"]
+    assert names_in_legend(axes[-1]) == names
+    assert [dot.get_color() for dot in legend.get_lines()] == colors[1:]
+
+
+def test_tree_is_of_the_cells_that_have_an_embedding(restricted):
+    colors = scutc._colors.label_colors(restricted, "utc", 3)
+    top, below = rows_of_tree(scutc.pl.tree(restricted, show=False))
+    assert top == [(0.0, 1.0, colors[1])]
+    assert sorted((round(width, 9), color) for _, width, color in below) == [(0.4, colors[2]), (0.6, colors[1])]
+
+
 # affinity
 
 
@@ -595,7 +658,9 @@ def test_stability_of_some_clusters_only_is_still_their_own(adata):
     some = adata[adata.obs["utc"] != "1"].copy()
     assert names_in_legend(scutc.pl.stability(some, show=False)) == ["0 (0.10)", "2 (0.30)"]
     adata.obs["utc"] = adata.obs["utc"].cat.rename_categories(["B", "T", "NK"])
-    assert names_in_legend(scutc.pl.stability(adata, show=False)) == ["B", "T", "NK"]
+    ax = scutc.pl.stability(adata, show=False)
+    assert names_in_legend(ax) == ["B", "T", "NK"]
+    assert ax.get_legend().get_title().get_text() == ""  # which promises no stability
 
 
 def test_stability_leaves_cells_out_that_not_all_views_looked_at(adata):
@@ -758,6 +823,23 @@ def test_confusion_names_the_columns_there_are(adata):
         scutc.pl.confusion(adata, "foo")
 
 
+# genes
+
+
+@pytest.mark.parametrize("n_names", [10, 40])
+def test_genes_are_named_beside_the_dots_without_overlap(of_genes, n_names):
+    ax = scutc.pl.genes(of_genes, n_names=n_names, show=False)
+    picture(ax)
+    assert is_all_in_the_figure(ax)
+    names = [plt.Text.get_window_extent(text) for text in ax.texts]
+    assert len(names) == n_names
+    assert all(name.x0 > ax.get_window_extent().x1 for name in names)
+    assert all(below.y1 <= above.y0 + 1 for above, below in pairwise(names))
+
+
+# tree
+
+
 def rows_of_tree(ax):
     """For each row, from the top, the places, widths and colours of its clusters."""
     rows = {}
@@ -792,6 +874,42 @@ def test_tree_of_one_number_shows_all_up_to_it():
     assert [len(row) for row in rows_of_tree(scutc.pl.tree(adata, numbers=[3, 2], show=False))] == [2, 3]
     names = {text.get_text() for text in scutc.pl.tree(adata, numbers=[4], show=False).texts}
     assert names == {"0", "1", "2", "3"}
+
+
+def test_tree_has_the_colors_that_other_plots_show():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, [2, 4, 7])
+    for numbers in (None, [2], [2, 7]):
+        for row, number in zip(
+            rows_of_tree(scutc.pl.tree(adata, numbers=numbers, show=False)), numbers or [2, 4, 7], strict=True
+        ):
+            sizes = adata.obs[f"utc_{number}"].value_counts(sort=False) / adata.n_obs
+            expected = zip(sizes.round(9), adata.uns[f"utc_{number}_colors"], strict=True)
+            assert sorted((round(width, 9), color) for _, width, color in row) == sorted(expected)
+    adata.uns["utc_2_colors"] = ["#123456", "#654321"]
+    assert {color for *_, color in rows_of_tree(scutc.pl.tree(adata, show=False))[0]} == {"#123456", "#654321"}
+
+
+@pytest.mark.parametrize("plot", ["affinity", "orders", "stability", "embedding", "confusion"])
+def test_nested_clusters_have_the_same_colors_in_all_plots(adata, plot):
+    adata.uns["several_2_colors"], column = ["#123456", "#654321"], "several_2"
+    if plot == "confusion":
+        ax = scutc.pl.confusion(adata, "group", key=column, show=False)
+        assert {color for color, _ in bars(ax)} == {"#123456", "#654321"}
+        return
+    axes = np.ravel(np.array(draw(plot, adata, key="several", color=column), dtype=object))
+    handles = axes[-1].get_legend().legend_handles
+    colors = [h.get_color() if hasattr(h, "get_color") else h.get_facecolor()[0] for h in handles]
+    assert list(map(to_hex, colors)) == ["#123456", "#654321"]
+
+
+def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis():
+    adata = make_groups()
+    scutc.tl.utc(adata, 3)
+    ax = scutc.pl.tree(adata, numbers=[3], show=False)
+    picture(ax)
+    assert ax.yaxis.label.get_window_extent().height < ax.figure.bbox.height
+    assert is_all_in_the_figure(ax)
 
 
 def test_tree_says_what_it_cannot_show():

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
 from .._anndata import choose_clustering, read_matrix, read_recorded_matrix, read_result
-from .._colors import label_colors
 from ..core.affinities import pairwise_affinity
 from ..core.blocks import read_rows
 from ..core.geometry import Geometry
@@ -17,10 +16,9 @@ from ._shared import (
     GAP,
     draw_bar,
     draw_legend,
-    embedded_cells,
     finish,
     panels,
-    read_categories,
+    read_clusters,
     sample_cells,
 )
 
@@ -89,8 +87,8 @@ def affinity(
     result = read_result(adata, key)
     params = result["params"]
     column = choose_clustering(key, result, color, "color")
-    clusters = read_categories(adata, column, "color")
-    cells, note = sample_cells(clusters, max_cells, among=embedded_cells(adata, key))
+    clusters, colors = read_clusters(adata, key, column)
+    cells, note = sample_cells(clusters, max_cells)
 
     shown = read_rows(read_recorded_matrix(adata, result)[0], cells)
     geometry = Geometry.of(shown, params["metric"], settings.n_jobs)
@@ -98,7 +96,6 @@ def affinity(
     fused, _ = read_matrix(adata, use_rep=f"X_{key}")
     cosines = np.clip(cosine_similarity(fused[cells]), 0.0, 1.0)
 
-    colors = label_colors(adata, column, len(clusters.categories))
     sizes = np.bincount(clusters.codes[cells], minlength=len(colors))
     axes = panels(ax, 2, size=(4.6, 5.2), figsize=figsize)
     heatmaps = (

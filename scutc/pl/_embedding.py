@@ -99,9 +99,9 @@ def _lay_out(drawn: Axes | list[Axes], figsize: tuple[float, float] | None) -> N
     figure: Any = first.figure
     if figsize is not None:
         figure.set_size_inches(figsize)
-    if first is drawn:
+    if first is drawn and first.get_legend() is not None:
         figure.set_layout_engine("constrained")
-        if figsize is None and first.get_legend() is not None:
+        if figsize is None:
             widen_by_legend(first)
 
 

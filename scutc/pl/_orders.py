@@ -13,15 +13,13 @@ from .._anndata import (
     read_result,
     recorded_parameters,
 )
-from .._colors import label_colors
 from .._estimator import UTC
 from ..core.blocks import read_rows
 from ._shared import (
     draw_legend,
-    embedded_cells,
     finish,
     panels,
-    read_categories,
+    read_clusters,
     sample_cells,
 )
 
@@ -95,13 +93,12 @@ def orders(
     result = read_result(adata, key)
     params = result["params"]
     column = choose_clustering(key, result, color, "color")
-    clusters = read_categories(adata, column, "color")
-    cells, note = sample_cells(clusters, max_cells, among=embedded_cells(adata, key))
+    clusters, colors = read_clusters(adata, key, column)
+    cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
     matrix, _ = read_recorded_matrix(adata, result)
     shown = read_rows(matrix, cells)
 
-    colors = label_colors(adata, column, len(clusters.categories))
     axes = panels(ax, len(params["orders"]), size=(3.4, 3.8), figsize=figsize)
     for panel, order in zip(axes, params["orders"], strict=True):
         model = UTC(**recorded_parameters(params, UTC))

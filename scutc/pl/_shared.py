@@ -7,15 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from .._anndata import read_labels
+from .._anndata import clusterings, read_labels, read_result
+from .._colors import label_colors
 from .._validation import check_positive_integer
 from ..core.sampling import draw_in_proportion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from anndata import AnnData
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # Thickness of a bar of cluster colours and its distance from the plot, in points.
 BAR, GAP = 9.0, 3.0
 # Of more categories none can be read, nor its colour told from the others.
-MAX_CATEGORIES = 102
+MAX_CATEGORIES = 100
 
 
 def read_categories(adata: AnnData, column: str, name: str) -> pd.Categorical:
@@ -44,6 +45,27 @@ def embedded_cells(adata: AnnData, key: str) -> NDArray[np.bool_]:
     if f"X_{key}" not in adata.obsm:
         return np.ones(adata.n_obs, dtype=bool)
     return np.isfinite(np.asarray(adata.obsm[f"X_{key}"])).all(axis=1)
+
+
+def read_clusters(adata: AnnData, key: str, column: str) -> tuple[pd.Categorical, list[str]]:
+    """A column of ``adata.obs`` as categories, and their colours, of the cells that the result has an embedding of.
+
+    The others, to which it was not restricted, are without a label, and clusters of none but these are left out.
+    """
+    of_result = column in clusterings(key, read_result(adata, key))  # which may be many, if that was asked for
+    labels = (read_labels if of_result else read_categories)(adata, column, "color")
+    colors = label_colors(adata, column, len(labels.categories))
+    embedded = embedded_cells(adata, key)
+    if embedded.all():
+        return labels, colors
+    inside = pd.Categorical.from_codes(np.where(embedded, labels.codes, -1), dtype=labels.dtype)
+    kept = np.unique(inside.codes[inside.codes >= 0])
+    return inside.remove_unused_categories(), [colors[cluster] for cluster in kept]
+
+
+def own_number(name: str) -> str:
+    """The number that a cluster has in its result: 0 if it is "0", or "3,0", the first part of cluster 3."""
+    return name.rpartition(",")[2]
 
 
 def sample_cells(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._anndata import choose_clustering, clusterings, read_result
-from .._colors import label_colors
-from ._shared import BAR, GAP, draw_bar, draw_legend, finish, panels, read_categories, sample_cells
+from ._shared import BAR, GAP, draw_bar, draw_legend, finish, own_number, panels, read_clusters, sample_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,11 +74,11 @@ def stability(
     if f"{column}_votes" not in adata.obsm:
         msg = f"adata.obsm[{column + '_votes'!r}], what each view finds, is missing: run scutc.tl.utc again to have it."
         raise KeyError(msg)
-    clusters, votes = read_categories(adata, column, "color"), np.asarray(adata.obsm[f"{column}_votes"])
+    clusters, colors = read_clusters(adata, key, column)
+    votes = np.asarray(adata.obsm[f"{column}_votes"])
     cells, note = sample_cells(clusters, max_cells, among=np.all(votes >= 0, axis=1))
     together = sum(np.equal.outer(view, view) for view in votes[cells].T) / votes.shape[1]
 
-    colors = label_colors(adata, column, len(clusters.categories))
     sizes = np.bincount(clusters.codes[cells], minlength=len(colors))
     (axes,) = panels(ax, 1, size=(4.4, 5.2), figsize=figsize)
     image = axes.imshow(together, vmin=0.0, vmax=1.0, cmap="Greys")
@@ -93,9 +92,8 @@ def stability(
     draw_bar(axes, colors, sizes, "top")
     known = _stability_by_name(result, columns.index(column))
     # Renamed clusters, and those without a cell that halves of the genes look at, have none.
-    names = {
-        name: f"{name} ({known[name]:.2f})" for name in clusters.categories if np.isfinite(known.get(name, np.nan))
-    }
+    found = {name: known.get(own_number(name), np.nan) for name in map(str, clusters.categories)}
+    names = {name: f"{name} ({value:.2f})" for name, value in found.items() if np.isfinite(value)}
     draw_legend(
         axes,
         clusters.rename_categories(names),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from .._anndata import clusterings, read_labels, read_result
-from .._colors import inherited_colors, label_colors
+from .._anndata import clusterings, read_result
+from .._colors import inherited_colors
 from ..core.tree import number_by_size
 from ..core.views import cut
-from ._shared import finish, panels
+from ._shared import embedded_cells, finish, own_number, panels, read_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,10 +77,11 @@ def tree(
     merges = np.asarray(result["tree"])
     n_clusters = len(merges) + 1
     columns = dict(zip(np.ravel(result["n_clusters"]).tolist(), clusterings(key, result), strict=True))
-    finest = read_labels(adata, columns[n_clusters])
+    finest, colors = read_clusters(adata, key, columns[n_clusters])
+    codes = finest.codes[embedded_cells(adata, key)].astype(np.intp)
     # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
     names = [str(node) for node in range(n_clusters)]
-    if list(finest.categories) != names or set(finest.codes) != set(range(n_clusters)):
+    if list(map(own_number, finest.categories)) != names or set(codes) != set(range(n_clusters)):
         msg = (
             f"adata.obs[{columns[n_clusters]!r}] has no longer the {n_clusters} clusters of the tree: run scutc.tl.utc "
             "again."
@@ -89,18 +90,17 @@ def tree(
     rows = _rows(numbers, columns, n_clusters)
 
     (axes,) = panels(ax, 1, size=(6.4, 0.9 + max(ROW * len(rows), LOWEST)), figsize=figsize)
-    codes = finest.codes.astype(np.intp)
     sizes = np.bincount(codes, minlength=n_clusters) / len(codes)
     order = leaves_list(merges)
     starts = np.empty(n_clusters)
     starts[order] = np.cumsum(sizes[order]) - sizes[order]
-    labels, colors = codes, label_colors(adata, columns[n_clusters], n_clusters)
+    labels = codes
     for height, number in enumerate(rows[::-1]):
         coarser = number_by_size(cut(merges, number)[codes])
         colors = inherited_colors(coarser, labels, colors)
         labels = coarser
         if number in columns and f"{columns[number]}_colors" in adata.uns:  # what all other plots show them in
-            colors = label_colors(adata, columns[number], number)
+            colors = read_clusters(adata, key, columns[number])[1]
         first = {cluster: starts[np.unique(codes[labels == cluster])].min() for cluster in range(number)}
         widths = np.bincount(labels) / len(labels)
         axes.barh(
