@@ -313,7 +313,15 @@ def test_embedding_leaves_room_for_long_names_between_panels(adata):
 
 def test_embedding_returns_the_figure_if_asked_to(adata, autoshow):
     autoshow(True)
-    assert isinstance(scutc.pl.embedding(adata, return_fig=True), plt.Figure)
+    figure = scutc.pl.embedding(adata, return_fig=True, figsize=(7, 3))
+    assert isinstance(figure, plt.Figure)
+    assert tuple(figure.get_size_inches()) == (7, 3)
+
+
+@pytest.mark.parametrize("where", ["on data", "lower left", None])
+def test_embedding_is_no_wider_for_a_legend_inside(adata, where):
+    figure = scutc.pl.embedding(adata, legend_loc=where, show=False).figure
+    assert figure.get_size_inches().tolist() == plt.rcParams["figure.figsize"]
 
 
 # results that were restricted to some cells, of which the others have no embedding
@@ -901,6 +909,13 @@ def test_nested_clusters_have_the_same_colors_in_all_plots(adata, plot):
     handles = axes[-1].get_legend().legend_handles
     colors = [h.get_color() if hasattr(h, "get_color") else h.get_facecolor()[0] for h in handles]
     assert list(map(to_hex, colors)) == ["#123456", "#654321"]
+
+
+def test_tree_names_clusters_as_far_as_there_is_room():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, 4)
+    named = [len(scutc.pl.tree(adata, numbers=[4], figsize=(width, 2), show=False).texts) for width in (6, 1.2)]
+    assert named == [4, 3]
 
 
 def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis():

@@ -72,6 +72,7 @@ def embedding(
     ('utc1', 'utc2')
     """
     import scanpy as sc
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     check_figsize(ax, figsize)
@@ -79,37 +80,35 @@ def embedding(
     if color is None:
         color = columns if len(columns) > 1 else columns[0]
     kwargs.setdefault("size", min(120_000 / max(embedded_cells(adata, key).sum(), 1), LARGEST_DOT))
-    if kwargs.get("legend_loc", "right margin") == "right margin":
+    beside = kwargs.get("legend_loc", "right margin") == "right margin"
+    if beside:
         kwargs.setdefault("wspace", _between_panels(adata, color))
     drawn = sc.pl.embedding(adata, key, color=color, dimensions=dimensions, ax=ax, show=False, **kwargs)
-    if isinstance(drawn, Figure):  # return_fig=True
-        return drawn
-    for panel in np.ravel(np.array(drawn, dtype=object)):
-        if key[-1].isdigit():  # the second column of "k3" is not "k32"
-            for axis in (panel.xaxis, panel.yaxis):
-                axis.set_label_text(f"{key} {axis.get_label_text().removeprefix(key)}")
-    if ax is None:
-        _lay_out(drawn, figsize)
-    return finish(drawn, show)
-
-
-def _lay_out(drawn: Axes | list[Axes], figsize: tuple[float, float] | None) -> None:
-    """Give a figure of scanpy its size, and a legend beside a single panel its room, where scanpy cuts it off."""
-    first = drawn[0] if isinstance(drawn, list) else drawn
-    figure: Any = first.figure
+    figure: Any = drawn if isinstance(drawn, Figure) else np.ravel(np.array(drawn, dtype=object))[0].figure
     if figsize is not None:
         figure.set_size_inches(figsize)
-    if first is drawn and first.get_legend() is not None:
+    if isinstance(drawn, Figure):  # return_fig=True
+        return drawn
+    if key[-1].isdigit():  # the second column of "k3" is not "k32"
+        for panel in np.ravel(np.array(drawn, dtype=object)):
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_label_text(f"{key} {axis.get_label_text().removeprefix(key)}")
+    # A single panel's legend, which scanpy leaves no room for.
+    if ax is None and beside and isinstance(drawn, Axes) and drawn.get_legend() is not None:
         figure.set_layout_engine("constrained")
         if figsize is None:
-            widen_by_legend(first)
+            widen_by_legend(drawn)
+    return finish(drawn, show)
 
 
 def _between_panels(adata: AnnData, color: str | Sequence[str]) -> float | None:
     """Space for legends between panels, as part of the width of a panel; ``None`` where scanpy's will do."""
     from matplotlib import rcParams
 
-    columns = [adata.obs[name] for name in np.ravel(color) if name in adata.obs]
-    names = [str(name) for column in columns if column.dtype == "category" for name in column.cat.categories]
-    width = BESIDE + LETTER * max(map(len, names), default=0)
-    return width / rcParams["figure.figsize"][0] if width > 1 else None
+    widths = [0.0]
+    for name in np.ravel(color):
+        if name in adata.obs and adata.obs[name].dtype == "category":
+            names = adata.obs[name].cat.categories.astype(str)
+            n_columns = 1 if len(names) <= 14 else 2 if len(names) <= 30 else 3  # as scanpy has it
+            widths.append(n_columns * (BESIDE + LETTER * max(map(len, names), default=0)))
+    return max(widths) / rcParams["figure.figsize"][0] if max(widths) > 1 else None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ROW, BETWEEN = 0.3, 0.12
 # Height of all rows at least, in inches: what the name of the axis takes.
 LOWEST = 1.4
-# Clusters with less than this part of the cells have no room for their name.
-NARROWEST_NAMED = 0.025
+# Narrower clusters have no room for their name, in inches.
+NARROWEST_NAMED = 0.13
 
 
 def tree(
@@ -39,7 +39,8 @@ def tree(
     """How clusters split as their number grows: a row for each number, every cluster below the one that it is part of.
 
     Clusters for different numbers are cuts of one tree, ``adata.uns[key]["tree"]``, so that each lies inside one of the
-    fewer. They are as wide as they have cells, and have the colour of the largest cluster in them.
+    fewer. They are as wide as they have cells, and have the colour of the largest cluster in them. Those that are too
+    narrow have no name.
 
     Parameters
     ----------
@@ -95,6 +96,7 @@ def tree(
     starts = np.empty(n_clusters)
     starts[order] = np.cumsum(sizes[order]) - sizes[order]
     labels = codes
+    width = axes.get_window_extent().width / axes.figure.dpi
     for height, number in enumerate(rows[::-1]):
         coarser = number_by_size(cut(merges, number)[codes])
         colors = inherited_colors(coarser, labels, colors)
@@ -112,7 +114,7 @@ def tree(
             edgecolor="white",
             linewidth=0.8,
         )
-        for cluster in np.flatnonzero(widths >= NARROWEST_NAMED).tolist():
+        for cluster in np.flatnonzero(widths * width >= NARROWEST_NAMED).tolist():
             middle, ink = first[cluster] + widths[cluster] / 2, _ink(colors[cluster])
             axes.text(middle, height, str(cluster), ha="center", va="center", fontsize="small", color=ink)
     axes.set(
