@@ -14,11 +14,11 @@ from ..core.geometry import Geometry
 from ._shared import (
     BAR,
     GAP,
+    colored_clusters,
     draw_bar,
     draw_legend,
     finish,
     panels,
-    read_clusters,
     sample_cells,
 )
 
@@ -87,7 +87,7 @@ def affinity(
     result = read_result(adata, key)
     params = result["params"]
     column = choose_clustering(key, result, color, "color")
-    clusters, colors = read_clusters(adata, key, column)
+    clusters, colors = colored_clusters(adata, key, column)
     cells, note = sample_cells(clusters, max_cells)
 
     shown = read_rows(read_recorded_matrix(adata, result)[0], cells)

@@ -16,10 +16,10 @@ from .._anndata import (
 from .._estimator import UTC
 from ..core.blocks import read_rows
 from ._shared import (
+    colored_clusters,
     draw_legend,
     finish,
     panels,
-    read_clusters,
     sample_cells,
 )
 
@@ -93,7 +93,7 @@ def orders(
     result = read_result(adata, key)
     params = result["params"]
     column = choose_clustering(key, result, color, "color")
-    clusters, colors = read_clusters(adata, key, column)
+    clusters, colors = colored_clusters(adata, key, column)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
     matrix, _ = read_recorded_matrix(adata, result)

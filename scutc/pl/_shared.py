@@ -47,7 +47,7 @@ def embedded_cells(adata: AnnData, key: str) -> NDArray[np.bool_]:
     return np.isfinite(np.asarray(adata.obsm[f"X_{key}"])).all(axis=1)
 
 
-def read_clusters(adata: AnnData, key: str, column: str) -> tuple[pd.Categorical, list[str]]:
+def colored_clusters(adata: AnnData, key: str, column: str) -> tuple[pd.Categorical, list[str]]:
     """A column of ``adata.obs`` as categories, and their colours, of the cells that the result has an embedding of.
 
     The others, to which it was not restricted, are without a label, and clusters of none but these are left out.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._anndata import choose_clustering, clusterings, read_result
-from ._shared import BAR, GAP, draw_bar, draw_legend, finish, own_number, panels, read_clusters, sample_cells
+from ._shared import BAR, GAP, colored_clusters, draw_bar, draw_legend, finish, own_number, panels, sample_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ def stability(
     if f"{column}_votes" not in adata.obsm:
         msg = f"adata.obsm[{column + '_votes'!r}], what each view finds, is missing: run scutc.tl.utc again to have it."
         raise KeyError(msg)
-    clusters, colors = read_clusters(adata, key, column)
+    clusters, colors = colored_clusters(adata, key, column)
     votes = np.asarray(adata.obsm[f"{column}_votes"])
     cells, note = sample_cells(clusters, max_cells, among=np.all(votes >= 0, axis=1))
     together = sum(np.equal.outer(view, view) for view in votes[cells].T) / votes.shape[1]

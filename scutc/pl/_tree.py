@@ -11,7 +11,7 @@ from .._anndata import clusterings, read_result
 from .._colors import inherited_colors
 from ..core.tree import number_by_size
 from ..core.views import cut
-from ._shared import embedded_cells, finish, own_number, panels, read_clusters
+from ._shared import colored_clusters, embedded_cells, finish, own_number, panels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +78,7 @@ def tree(
     merges = np.asarray(result["tree"])
     n_clusters = len(merges) + 1
     columns = dict(zip(np.ravel(result["n_clusters"]).tolist(), clusterings(key, result), strict=True))
-    finest, colors = read_clusters(adata, key, columns[n_clusters])
+    finest, colors = colored_clusters(adata, key, columns[n_clusters])
     codes = finest.codes[embedded_cells(adata, key)].astype(np.intp)
     # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
     names = [str(node) for node in range(n_clusters)]
@@ -102,7 +102,7 @@ def tree(
         colors = inherited_colors(coarser, labels, colors)
         labels = coarser
         if number in columns and f"{columns[number]}_colors" in adata.uns:  # what all other plots show them in
-            colors = read_clusters(adata, key, columns[number])[1]
+            colors = colored_clusters(adata, key, columns[number])[1]
         first = {cluster: starts[np.unique(codes[labels == cluster])].min() for cluster in range(number)}
         widths = np.bincount(labels) / len(labels)
         axes.barh(
