@@ -114,11 +114,11 @@ def clusterings(key: str, result: Mapping[str, Any]) -> list[str]:
     return [f"{key}_{number}" for number in numbers] if np.ndim(numbers) else [key]
 
 
-def choose_clustering(key: str, result: Mapping[str, Any], labels: str | None) -> str:
-    """The column of clusters that is asked for, or the only one."""
+def choose_clustering(key: str, result: Mapping[str, Any], labels: str | None, name: str = "labels") -> str:
+    """The column of clusters that is asked for, by the parameter of this name, or the only one."""
     columns = clusterings(key, result)
     if labels is None and len(columns) > 1:
-        msg = f"key={key!r} has several clusterings: choose one with labels=. Valid: {', '.join(map(repr, columns))}."
+        msg = f"key={key!r} has several clusterings: choose one with {name}=. Valid: {', '.join(map(repr, columns))}."
         raise ValueError(msg)
     return columns[0] if labels is None else labels
 

@@ -395,7 +395,8 @@ def test_a_backed_csc_matrix_is_refused(groups, mask_var, tmp_path):
 
 @pytest.mark.parametrize("n_landmarks", [N_LANDMARKS, None])
 @pytest.mark.parametrize(("verbosity", "shown"), [(2, False), (3, True)])
-def test_blocks_show_a_progress_bar_from_verbosity_three_on(groups, verbosity, shown, n_landmarks, capsys):
+def test_blocks_show_a_progress_bar_from_verbosity_three_on(groups, verbosity, shown, n_landmarks, capsys, monkeypatch):
+    monkeypatch.setattr("scutc.tl._progress.PATIENCE", 0)
     adata = AnnData(da.from_array(groups.X, chunks=(60, -1)))
     before = sc.settings.verbosity
     sc.settings.verbosity = verbosity

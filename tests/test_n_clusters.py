@@ -221,3 +221,18 @@ def test_results_without_structure_survive_a_file(tmp_path):
     assert again.obs["utc"].cat.categories.to_list() == ["0"]
     np.testing.assert_array_equal(again.uns["utc"]["n_clusters_scores"], adata.uns["utc"]["n_clusters_scores"])
     np.testing.assert_array_equal(again.obsm["utc_votes"], adata.obsm["utc_votes"])
+
+
+def test_trying_numbers_moves_a_bar_by_one_for_each():
+    X = make_groups((30, 25, 20), n_genes=400).X
+    lengths, lines = [], []
+
+    def count(steps):
+        lengths.append(0)
+        for step in steps:
+            lengths[-1] += 1
+            yield step
+
+    model = UTC(n_splits=1, progress=count, verbose=lines.append).fit(X)
+    assert lengths[-1] == len(model.n_clusters_candidates_) == 19
+    assert sum("number" in line for line in lines) == 1

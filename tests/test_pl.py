@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
+from functools import partial
 from itertools import pairwise
 
 import anndata
@@ -19,6 +21,7 @@ from scutc._anndata import recorded_parameters
 from scutc.core.affinities import pairwise_affinity
 from scutc.core.geometry import Geometry
 
+ALL_PLOTS = sorted(scutc.pl.__all__)
 PLOTS_OF_RESULTS = ["embedding", "affinity", "orders", "spectrum", "convergence", "n_clusters", "stability"]
 # Of the plots that not every result has.
 KEYS = {"convergence": "ascent", "n_clusters": "estimated"}
@@ -46,6 +49,24 @@ def clustered() -> AnnData:
 @pytest.fixture
 def adata(clustered) -> AnnData:
     return clustered.copy()
+
+
+@pytest.fixture(scope="module")
+def of_genes(clustered) -> AnnData:
+    """The same with scores of genes."""
+    adata = clustered.copy()
+    adata.var["utc_score"], adata.var["utc_informative"] = np.linspace(0.9, 0.0, adata.n_vars), True
+    adata.uns["utc"]["score_of_noise"] = 0.1
+    return adata
+
+
+@pytest.fixture(scope="module")
+def thirty() -> AnnData:
+    """Thirty clusters, of which it is not known how stable they are."""
+    adata = make_groups((4,) * 30)
+    scutc.tl.utc(adata, 30, n_splits=0)
+    adata.uns["utc"]["stability"] = np.full(30, np.nan)
+    return adata
 
 
 @pytest.fixture
@@ -76,6 +97,13 @@ def bars(ax) -> list[tuple[str, float]]:
     """Colour and length of each part of the bars around a heatmap."""
     lines = [line for line in ax.get_children() if isinstance(line, plt.Line2D) and line.get_linewidth() > 5]
     return [(to_hex(line.get_color()), float(np.ptp(line.get_xydata(), axis=0).sum())) for line in lines]
+
+
+def is_all_in_the_figure(ax) -> bool:
+    """Whether nothing of a drawn figure is cut off."""
+    figure = ax.figure
+    box, page = figure.get_tightbbox(), figure.get_size_inches()
+    return bool(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= page[0] and box.y1 <= page[1])
 
 
 def counts_in(ax) -> np.ndarray:
@@ -143,6 +171,40 @@ def test_draws_on_the_axes_that_are_given(adata, name):
     figure.canvas.draw()
 
 
+@pytest.mark.parametrize("name", ALL_PLOTS)
+def test_figure_has_the_size_that_is_asked_for(of_genes, name):
+    key = KEYS.get(name, "utc")
+    for figsize in ((7.0, 5.0), (9.0, 6.0)):
+        axes = draw(name, of_genes, key=key, figsize=figsize)
+        assert tuple(np.ravel(np.array(axes, dtype=object))[0].figure.get_size_inches()) == figsize
+        picture(axes)
+    with pytest.raises(ValueError, match=r"Both ax= and figsize=\(9\.0, 6\.0\) are given: the figure that ax"):
+        draw(name, of_genes, key=key, figsize=figsize, ax=plt.subplots()[1])
+
+
+def test_figure_of_several_panels_has_the_size_that_is_asked_for(adata):
+    axes = scutc.pl.embedding(adata, key="several", figsize=(9.0, 4.0), show=False)
+    assert tuple(axes[0].figure.get_size_inches()) == (9.0, 4.0)
+
+
+@pytest.mark.parametrize("name", ["affinity", "embedding", "orders", "stability"])
+def test_legend_takes_no_room_from_the_plot_and_is_not_cut_off(thirty, name):
+    widths = []
+    adata = thirty.copy()
+    for names in ([str(i) for i in range(30)], [f"{LONG} {i}" for i in range(30)]):
+        adata.obs["utc"] = adata.obs["utc"].cat.rename_categories(names)
+        axes = draw(name, adata)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of matplotlib, where there is no room
+            picture(axes)
+        ax = np.ravel(np.array(axes, dtype=object))[-1]
+        assert names_in_legend(ax) == names
+        assert is_all_in_the_figure(ax)
+        widths.append(ax.get_window_extent().width / ax.figure.dpi)
+    assert widths[0] > 2.5
+    np.testing.assert_allclose(*widths, rtol=0.05)
+
+
 def test_wrong_number_of_axes_is_an_error(adata):
     with pytest.raises(ValueError, match=r"ax has 1 Axes, this plot 2: .*plt\.subplots\(1, 2\)"):
         scutc.pl.affinity(adata, ax=plt.subplots()[1])
@@ -161,26 +223,26 @@ def test_draws_the_same_after_a_round_trip_through_a_file(adata, name, tmp_path)
 
 @pytest.mark.parametrize("name", ["affinity", "orders"])
 def test_several_numbers_of_clusters_ask_for_a_choice(adata, name):
-    with pytest.raises(ValueError, match=r"several clusterings: choose one with labels=\. Valid: 'several_4', 'sev"):
+    with pytest.raises(ValueError, match=r"several clusterings: choose one with color=\. Valid: 'several_4', 'sev"):
         draw(name, adata, key="several")
-    axes = draw(name, adata, key="several", labels="several_2")
+    axes = draw(name, adata, key="several", color="several_2")
     assert names_in_legend(axes[-1]) == ["0", "1"]
 
 
 @pytest.mark.parametrize("name", ["affinity", "orders"])
 def test_unknown_labels_are_a_key_error(adata, name):
-    with pytest.raises(KeyError, match=r"labels='foo' is not in adata\.obs\. Valid: 'group'"):
-        draw(name, adata, labels="foo")
+    with pytest.raises(KeyError, match=r"color='foo' is not in adata\.obs\. Valid: 'group'"):
+        draw(name, adata, color="foo")
 
 
 @pytest.mark.parametrize("name", ["affinity", "orders"])
 def test_cells_without_a_label_are_left_out_and_the_title_says_so(adata, name):
     adata.obs["partial"] = adata.obs["group"].where(adata.obs["group"] != "2")
-    axes = draw(name, adata, labels="partial")
+    axes = draw(name, adata, color="partial")
     assert all(ax.get_title().endswith("\n35 of 45 cells") for ax in axes)
     adata.obs["none"] = pd.Categorical([None] * adata.n_obs)
     with pytest.raises(ValueError, match="nothing to show of 0 cells"):
-        draw(name, adata, labels="none")
+        draw(name, adata, color="none")
 
 
 # colours
@@ -232,6 +294,77 @@ def test_embedding_shows_the_clusters_beside_how_sure_they_are(adata):
 def test_embedding_has_a_panel_for_each_number_of_clusters(adata):
     axes = scutc.pl.embedding(adata, key="several", show=False)
     assert [ax.get_title() for ax in axes] == ["several_4", "several_2"]
+
+
+@pytest.mark.parametrize(("key", "labels"), [("utc", ("utc1", "utc2")), ("k3", ("k3 1", "k3 2"))])
+def test_embedding_names_its_axes_after_the_key(adata, key, labels):
+    scutc.tl.utc(adata, n_clusters=3, key_added=key)
+    ax = scutc.pl.embedding(adata, key=key, show=False)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == labels
+
+
+def test_embedding_leaves_room_for_long_names_between_panels(adata):
+    adata.obs["long"] = adata.obs["utc"].cat.rename_categories([f"{LONG} {i}" for i in range(3)])
+    left, right = scutc.pl.embedding(adata, color=["long", "utc"], show=False)
+    picture(left)
+    assert left.get_legend().get_window_extent().x1 < right.get_window_extent().x0
+    assert left.get_window_extent().width > 300
+
+
+def test_embedding_returns_the_figure_if_asked_to(adata, autoshow):
+    autoshow(True)
+    figure = scutc.pl.embedding(adata, return_fig=True, figsize=(7, 3))
+    assert isinstance(figure, plt.Figure)
+    assert tuple(figure.get_size_inches()) == (7, 3)
+
+
+@pytest.mark.parametrize("where", ["on data", "lower left", None])
+def test_embedding_is_no_wider_for_a_legend_inside(adata, where):
+    figure = scutc.pl.embedding(adata, legend_loc=where, show=False).figure
+    assert figure.get_size_inches().tolist() == plt.rcParams["figure.figsize"]
+
+
+# results that were restricted to some cells, of which the others have no embedding
+
+
+@pytest.fixture
+def restricted(adata) -> AnnData:
+    """As if only 25 of the cells, the clusters 1 and 2 of three, had been looked at, and called 1,0 and 1,1."""
+    outside = (adata.obs["utc"] == "0").to_numpy()
+    adata.obs["utc"] = adata.obs["utc"].cat.rename_categories({"1": "1,0", "2": "1,1"})
+    adata.obsm["X_utc"][outside], adata.obsm["utc_votes"][outside] = np.nan, -1
+    adata.obs.loc[outside, "utc_confidence"] = np.nan
+    adata.uns["utc"] |= {"n_clusters": 2, "stability": np.array([0.25, 0.75]), "tree": np.array([[0, 1, 0.5, 2.0]])}
+    return adata
+
+
+@pytest.mark.parametrize("color", ["utc", "utc_confidence", ["utc", "utc_confidence"]])
+def test_embedding_leaves_cells_out_that_have_none(restricted, color):
+    axes = np.ravel(np.array(scutc.pl.embedding(restricted, color=color, show=False), dtype=object))
+    picture(axes)
+    for ax in axes:
+        places = np.ma.masked_invalid(ax.collections[0].get_offsets())
+        assert np.count_nonzero(~places.mask.any(axis=1)) == 25
+        assert np.isfinite([ax.get_xlim(), ax.get_ylim()]).all()
+
+
+@pytest.mark.parametrize("name", ["affinity", "orders", "stability"])
+def test_cells_without_an_embedding_and_their_clusters_are_left_out(restricted, name):
+    colors = scutc._colors.label_colors(restricted, "utc", 3)
+    axes = np.ravel(np.array(draw(name, restricted), dtype=object))
+    picture(axes)
+    assert all(ax.get_title().endswith("\n25 of 45 cells") for ax in axes)
+    legend = axes[-1].get_legend()
+    names = ["1,0 (0.25)", "1,1 (0.75)"] if name == "stability" else ["1,0", "1,1"]
+    assert names_in_legend(axes[-1]) == names
+    assert [dot.get_color() for dot in legend.get_lines()] == colors[1:]
+
+
+def test_tree_is_of_the_cells_that_have_an_embedding(restricted):
+    colors = scutc._colors.label_colors(restricted, "utc", 3)
+    top, below = rows_of_tree(scutc.pl.tree(restricted, show=False))
+    assert top == [(0.0, 1.0, colors[1])]
+    assert sorted((round(width, 9), color) for _, width, color in below) == [(0.4, colors[2]), (0.6, colors[1])]
 
 
 # affinity
@@ -334,12 +467,12 @@ def test_orders_shows_further_dimensions(adata):
 def test_orders_says_the_agreement_with_the_chosen_number_of_clusters(adata):
     agreement = adata.uns["several"]["agreement"]
     for index, labels in enumerate(["several_4", "several_2"]):
-        for order, ax in zip("234", scutc.pl.orders(adata, key="several", labels=labels, show=False), strict=True):
+        for order, ax in zip("234", scutc.pl.orders(adata, key="several", color=labels, show=False), strict=True):
             assert ax.get_title() == f"order {order}\nagreement {agreement[order][index]:.2f}"
 
 
 def test_orders_says_no_agreement_with_other_labels_or_where_there_is_none(adata):
-    for choice in ({"labels": "group"}, {"key": "ascent"}):
+    for choice in ({"color": "group"}, {"key": "ascent"}):
         assert [ax.get_title() for ax in scutc.pl.orders(adata, **choice, show=False)] == [
             "order 2",
             "order 3",
@@ -372,18 +505,27 @@ def test_spectrum_marks_the_number_of_clusters_before_the_orders(adata):
         values = adata.uns["utc"]["spectrum"] if values is None else values
         np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(values) + 1))
         np.testing.assert_allclose(line.get_ydata(), values / values.max())
-    assert set(mark.get_xdata()) == {3}
+    # Three clusters lie along two directions: the mark is where the spectrum of three clear groups falls.
+    falls = -np.diff(fused.get_ydata())
+    assert set(mark.get_xdata()) == {2.5} == {fused.get_xdata()[np.argmax(falls)] + 0.5}
 
 
-def test_spectrum_marks_all_numbers_of_clusters(adata):
+def test_spectrum_marks_all_numbers_of_clusters_with_one_entry_in_the_legend(adata):
     ax = scutc.pl.spectrum(adata, key="several", show=False)
-    assert names_in_legend(ax)[-2:] == ["4 clusters", "2 clusters"]
+    assert names_in_legend(ax) == ["order 2", "order 3", "order 4", "fused", "2 and 4 clusters"]
+    assert [line.get_xdata()[0] for line in ax.lines[-2:]] == [1.5, 3.5]
+    adata.uns["several"]["n_clusters"] = np.arange(20, 1, -1)
+    ax = scutc.pl.spectrum(adata, key="several", show=False)
+    assert names_in_legend(ax)[4:] == ["2 to 20 clusters\n(19 numbers)"]
+    assert [line.get_xdata()[0] for line in ax.lines[4:]] == [number - 0.5 for number in range(2, 21)]
 
 
 def test_spectrum_of_a_solver_that_iterates_is_the_objective_by_column(adata):
     ax = scutc.pl.spectrum(adata, key="ascent", show=False)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("column of the embedding", "objective / largest")
     assert ax.get_ylim()[0] <= 0
+    assert ax.get_ylim()[1] > 1  # so that the largest is not cut in half
+    assert names_in_legend(ax) == ["order 2", "order 3", "order 4", "fused"]  # all columns are used: nothing to mark
 
 
 # n_clusters
@@ -524,7 +666,9 @@ def test_stability_of_some_clusters_only_is_still_their_own(adata):
     some = adata[adata.obs["utc"] != "1"].copy()
     assert names_in_legend(scutc.pl.stability(some, show=False)) == ["0 (0.10)", "2 (0.30)"]
     adata.obs["utc"] = adata.obs["utc"].cat.rename_categories(["B", "T", "NK"])
-    assert names_in_legend(scutc.pl.stability(adata, show=False)) == ["B", "T", "NK"]
+    ax = scutc.pl.stability(adata, show=False)
+    assert names_in_legend(ax) == ["B", "T", "NK"]
+    assert ax.get_legend().get_title().get_text() == ""  # which promises no stability
 
 
 def test_stability_leaves_cells_out_that_not_all_views_looked_at(adata):
@@ -535,22 +679,22 @@ def test_stability_leaves_cells_out_that_not_all_views_looked_at(adata):
 
 
 def test_stability_of_several_numbers_of_clusters_asks_for_a_choice(adata):
-    with pytest.raises(ValueError, match=r"several clusterings: choose one with labels=\. Valid: 'several_4', 'sev"):
+    with pytest.raises(ValueError, match=r"several clusterings: choose one with color=\. Valid: 'several_4', 'sev"):
         scutc.pl.stability(adata, key="several")
     adata.uns["several"]["stability"] = {"4": np.array([0.1, 0.2, 0.3, 0.4]), "2": np.array([0.5, 0.6])}
     adata.obsm["several_2_votes"] = np.zeros((45, 1), dtype=np.int32)
-    ax = scutc.pl.stability(adata, key="several", labels="several_2", show=False)
+    ax = scutc.pl.stability(adata, key="several", color="several_2", show=False)
     assert names_in_legend(ax) == ["0 (0.50)", "1 (0.60)"]
     assert np.all(ax.images[0].get_array() == 1)
     assert ax.images[0].get_clim() == (0, 1)
-    ax = scutc.pl.stability(adata, key="several", labels="several_4", show=False)
+    ax = scutc.pl.stability(adata, key="several", color="several_4", show=False)
     assert names_in_legend(ax) == ["0 (0.10)", "1 (0.20)", "2 (0.30)", "3 (0.40)"]
 
 
-@pytest.mark.parametrize("labels", ["group", "foo", "several_2"])
-def test_stability_is_only_known_of_clusterings_of_the_result(adata, labels):
-    with pytest.raises(KeyError, match=rf"labels='{labels}' is no clustering of key='utc'\. Valid: 'utc'\."):
-        scutc.pl.stability(adata, labels=labels)
+@pytest.mark.parametrize("color", ["group", "foo", "several_2"])
+def test_stability_is_only_known_of_clusterings_of_the_result(adata, color):
+    with pytest.raises(KeyError, match=rf"color='{color}' is no clustering of key='utc'\. Valid: 'utc'\."):
+        scutc.pl.stability(adata, color=color)
 
 
 def test_stability_without_votes_is_an_error(adata):
@@ -593,21 +737,75 @@ def test_confusion_has_a_full_diagonal_and_five_scores(adata):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("group", "utc")
 
 
-def test_confusion_orders_columns_so_that_the_diagonal_is_full():
-    counts = pd.DataFrame([[1, 0, 8, 0], [0, 2, 0, 6], [0, 7, 0, 0]], index=list("012"), columns=list("wxyz"))
+def crossed(counts: pd.DataFrame) -> AnnData:
+    """Cells of which so many are of each cluster in ``utc``, the rows, and each class in ``truth``, the columns."""
     cells = [(row, column) for row in counts.index for column in counts for _ in range(counts.loc[row, column])]
     names = [f"cell {i}" for i in range(len(cells))]
     obs = pd.DataFrame(cells, columns=["utc", "truth"], index=names, dtype="category")
-    adata = AnnData(np.zeros((len(cells), 1)), obs=obs)
+    return AnnData(np.zeros((len(cells), 1)), obs=obs)
+
+
+def test_confusion_has_the_clusters_of_a_split_class_side_by_side():
+    table = [[0, 0, 9], [8, 0, 0], [0, 7, 1], [1, 0, 6], [5, 0, 0], [0, 0, 4]]
+    counts = pd.DataFrame(table, index=list("012345"), columns=list("abc"))
+    ax = scutc.pl.confusion(crossed(counts), "truth", show=False)
+    assert tick_labels(ax.xaxis) == ["c", "a", "b"]
+    assert tick_labels(ax.yaxis) == ["0", "3", "5", "1", "4", "2"]
+    np.testing.assert_array_equal(counts_in(ax), counts.loc[list("035142"), list("cab")])
+
+
+def test_confusion_has_the_classes_of_a_cluster_side_by_side():
+    counts = pd.DataFrame([[1, 0, 8, 0], [0, 2, 0, 6], [0, 7, 0, 0]], index=list("012"), columns=list("wxyz"))
+    adata = crossed(counts)
     ax = scutc.pl.confusion(adata, "truth", show=False)
     assert tick_labels(ax.yaxis) == ["0", "1", "2"]
-    assert tick_labels(ax.xaxis) == ["y", "z", "x", "w"]  # w, which no cluster is left for, comes last
-    np.testing.assert_array_equal(counts_in(ax), counts[list("yzxw")])
+    assert tick_labels(ax.xaxis) == ["y", "w", "z", "x"]  # w has no cluster, and is beside the class that hides it
+    np.testing.assert_array_equal(counts_in(ax), counts[list("ywzx")])
     np.testing.assert_allclose(np.sum(ax.images[0].get_array(), axis=1), 1)
     assert len(ax.texts) == 5
     swapped = scutc.pl.confusion(adata, "utc", key="truth", show=False)
-    assert tick_labels(swapped.yaxis) == ["x", "y", "z", "w"]
+    assert tick_labels(swapped.yaxis) == ["x", "y", "w", "z"]
     assert tick_labels(swapped.xaxis) == ["2", "0", "1"]
+
+
+def test_confusion_has_a_scale_of_colors(adata):
+    ax = scutc.pl.confusion(adata, "group", show=False)
+    (scale,) = set(ax.figure.axes) - {ax}
+    assert scale.get_ylabel() == "share of cluster"
+    assert scale.get_ylim() == (0, 1)
+
+
+LONG = "effector memory CD8-positive, alpha-beta T cell, terminally differentiated"
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [f"{LONG} {i}" for i in range(3)]])
+def test_confusion_leaves_the_table_its_size_whatever_the_names(adata, names):
+    for column in ("utc", "group"):
+        adata.obs[column] = adata.obs[column].cat.rename_categories(names)
+    ax = scutc.pl.confusion(adata, "group", show=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of matplotlib, where there is no room
+        picture(ax)
+    width, height = ax.get_window_extent().size / ax.figure.dpi
+    np.testing.assert_allclose([width, height], [2.8, 1.5], rtol=0.1)
+    assert is_all_in_the_figure(ax)
+
+
+@pytest.mark.parametrize(("column", "kind"), [("depth", "float64"), ("number", "int64"), ("barcode", "object|str")])
+def test_columns_that_hold_no_classes_are_refused(column, kind):
+    adata = make_groups((60, 60))
+    adata.obs["number"] = np.arange(120)
+    adata.obs["depth"] = np.repeat([1.5, 2.5], 60)
+    adata.obs["barcode"] = adata.obs_names
+    scutc.tl.utc(adata, 2)
+    for name, draws in (("reference", partial(scutc.pl.confusion, adata, column)),
+                        ("key", partial(scutc.pl.confusion, adata, "utc", key=column)),
+                        ("color", partial(scutc.pl.orders, adata, color=column)),
+                        ("color", partial(scutc.pl.affinity, adata, color=column))):  # fmt: skip
+        with pytest.raises(ValueError, match=rf"{name}='{column}' has \d+ different values, ({kind}): choose a column"):
+            draws()
+    adata.obs["depth"] = adata.obs["depth"].astype("category")
+    assert counts_in(scutc.pl.confusion(adata, "depth", show=False)).sum() == 120
 
 
 def test_confusion_leaves_cells_without_a_label_out_and_says_so(adata):
@@ -631,6 +829,23 @@ def test_confusion_names_the_columns_there_are(adata):
         scutc.pl.confusion(adata, "group", key="foo")
     with pytest.raises(KeyError, match=r"reference='foo'.*Valid: .*'group'"):
         scutc.pl.confusion(adata, "foo")
+
+
+# genes
+
+
+@pytest.mark.parametrize("n_names", [10, 40])
+def test_genes_are_named_beside_the_dots_without_overlap(of_genes, n_names):
+    ax = scutc.pl.genes(of_genes, n_names=n_names, show=False)
+    picture(ax)
+    assert is_all_in_the_figure(ax)
+    names = [plt.Text.get_window_extent(text) for text in ax.texts]
+    assert len(names) == n_names
+    assert all(name.x0 > ax.get_window_extent().x1 for name in names)
+    assert all(below.y1 <= above.y0 + 1 for above, below in pairwise(names))
+
+
+# tree
 
 
 def rows_of_tree(ax):
@@ -667,6 +882,49 @@ def test_tree_of_one_number_shows_all_up_to_it():
     assert [len(row) for row in rows_of_tree(scutc.pl.tree(adata, numbers=[3, 2], show=False))] == [2, 3]
     names = {text.get_text() for text in scutc.pl.tree(adata, numbers=[4], show=False).texts}
     assert names == {"0", "1", "2", "3"}
+
+
+def test_tree_has_the_colors_that_other_plots_show():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, [2, 4, 7])
+    for numbers in (None, [2], [2, 7]):
+        for row, number in zip(
+            rows_of_tree(scutc.pl.tree(adata, numbers=numbers, show=False)), numbers or [2, 4, 7], strict=True
+        ):
+            sizes = adata.obs[f"utc_{number}"].value_counts(sort=False) / adata.n_obs
+            expected = zip(sizes.round(9), adata.uns[f"utc_{number}_colors"], strict=True)
+            assert sorted((round(width, 9), color) for _, width, color in row) == sorted(expected)
+    adata.uns["utc_2_colors"] = ["#123456", "#654321"]
+    assert {color for *_, color in rows_of_tree(scutc.pl.tree(adata, show=False))[0]} == {"#123456", "#654321"}
+
+
+@pytest.mark.parametrize("plot", ["affinity", "orders", "stability", "embedding", "confusion"])
+def test_nested_clusters_have_the_same_colors_in_all_plots(adata, plot):
+    adata.uns["several_2_colors"], column = ["#123456", "#654321"], "several_2"
+    if plot == "confusion":
+        ax = scutc.pl.confusion(adata, "group", key=column, show=False)
+        assert {color for color, _ in bars(ax)} == {"#123456", "#654321"}
+        return
+    axes = np.ravel(np.array(draw(plot, adata, key="several", color=column), dtype=object))
+    handles = axes[-1].get_legend().legend_handles
+    colors = [h.get_color() if hasattr(h, "get_color") else h.get_facecolor()[0] for h in handles]
+    assert list(map(to_hex, colors)) == ["#123456", "#654321"]
+
+
+def test_tree_names_clusters_as_far_as_there_is_room():
+    adata = make_groups((40, 30, 20, 10))
+    scutc.tl.utc(adata, 4)
+    named = [len(scutc.pl.tree(adata, numbers=[4], figsize=(width, 2), show=False).texts) for width in (6, 1.2)]
+    assert named == [4, 3]
+
+
+def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis():
+    adata = make_groups()
+    scutc.tl.utc(adata, 3)
+    ax = scutc.pl.tree(adata, numbers=[3], show=False)
+    picture(ax)
+    assert ax.yaxis.label.get_window_extent().height < ax.figure.bbox.height
+    assert is_all_in_the_figure(ax)
 
 
 def test_tree_says_what_it_cannot_show():

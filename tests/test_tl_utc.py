@@ -394,7 +394,8 @@ def test_interrupting_a_solver_leaves_adata_as_it_was(adata, solver, monkeypatch
 
 
 @pytest.mark.parametrize(("verbosity", "shown"), [(2, False), (3, True)])
-def test_iterations_show_a_progress_bar_from_verbosity_three_on(adata, verbosity, shown, capsys):
+def test_iterations_show_a_progress_bar_from_verbosity_three_on(adata, verbosity, shown, capsys, monkeypatch):
+    monkeypatch.setattr("scutc.tl._progress.PATIENCE", 0)
     before = sc.settings.verbosity
     sc.settings.verbosity = verbosity
     try:

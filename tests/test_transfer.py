@@ -522,7 +522,8 @@ def test_a_sample_of_the_reference_finds_clear_groups(halves, monkeypatch):
 
 
 @pytest.mark.parametrize(("verbosity", "shown"), [(2, False), (3, True)])
-def test_blocks_show_a_progress_bar_from_verbosity_three_on(halves, verbosity, shown, capsys):
+def test_blocks_show_a_progress_bar_from_verbosity_three_on(halves, verbosity, shown, capsys, monkeypatch):
+    monkeypatch.setattr("scutc.tl._progress.PATIENCE", 0)
     before = sc.settings.verbosity
     sc.settings.verbosity = verbosity
     try:

@@ -65,7 +65,6 @@ def estimate_n_clusters(
         return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing, "no structure, or too few cells")
     settings.report(f"number of clusters: {candidates[0]} to {candidates[-1]}")
     orders = [views[order,] for order in solution.orders]
-    labels = {number: views[solution.orders].labels(number) for number in candidates}
     cells = np.arange(n_cells)
     if replicates:
         cells, others = replicates.cells, replicates.halves
@@ -74,6 +73,10 @@ def estimate_n_clusters(
         others, rule = orders, "what single orders share, and separation"
     else:
         others, rule = [], "separation"
+    for number in settings.progress(candidates):  # which takes the time: views keep what they find
+        for view in (views[solution.orders], *others):
+            view.partition(number)
+    labels = {number: views[solution.orders].labels(number) for number in candidates}
     shown = {number: labels[number][cells] for number in candidates}
     entropies = np.array([entropy(np.bincount(shown[number])) for number in candidates])
     information = np.array([[mutual_information(shown[k], view.labels(k)) for k in candidates] for view in others])

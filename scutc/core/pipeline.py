@@ -200,7 +200,7 @@ class Model:
 def fit(matrix: Any, settings: Settings) -> Model:
     """Embed the cells, the rows of a matrix in memory or out of it, and find how many clusters there are."""
     embedded = choose_embedded(matrix, settings)
-    settings.report(f"distances between {embedded.rows.shape[0]} samples")
+    settings.report(f"distances between {embedded.rows.shape[0]} cells")
     geometry = Geometry.of(embedded.rows, settings.metric, settings.n_jobs)
     replicates = replicate(embedded.rows, settings)
     n_clusters, estimate, solution = settings.n_clusters, None, None
@@ -216,7 +216,7 @@ def fit(matrix: Any, settings: Settings) -> Model:
     tree = grow_tree(views, n_clusters)
     placed = None
     if embedded.rule is not None:
-        settings.report(f"{matrix.shape[0]} samples from their nearest landmarks")
+        settings.report(f"{matrix.shape[0]} cells from their nearest landmarks")
         speakers = Speakers.of(embedded.rule, embedded.rows, tree.cut(n_clusters), n_clusters)
         placed = speakers.place(matrix, settings.n_jobs, settings.progress)
     return Model(settings.without_company(), embedded, solution, tree, n_clusters, estimate, replicates, placed)
@@ -231,7 +231,7 @@ def choose_embedded(matrix: Any, settings: Settings) -> Embedded:
         rows = as_rows(matrix) if in_memory(matrix) else read_rows(matrix, np.arange(n_cells), n_jobs, progress)
         check_finite(rows)
         return keep_genes(Embedded(rows), settings)
-    settings.report(f"{n_landmarks} landmarks for {n_cells} samples")
+    settings.report(f"{n_landmarks} landmarks for {n_cells} cells")
     chosen = choose_landmarks(matrix, n_landmarks, settings.metric, settings.seed, n_jobs, progress)
     embedded = keep_genes(Embedded(chosen.profiles, landmarks=chosen.cells), settings)
     return replace(embedded, rule=make_rule(embedded, settings))

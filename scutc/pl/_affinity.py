@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._anndata import choose_clustering, read_labels, read_matrix, read_recorded_matrix, read_result
-from .._colors import label_colors
+from .._anndata import choose_clustering, read_matrix, read_recorded_matrix, read_result
 from ..core.affinities import pairwise_affinity
 from ..core.blocks import read_rows
 from ..core.geometry import Geometry
 from ._shared import (
     BAR,
     GAP,
+    colored_clusters,
     draw_bar,
     draw_legend,
     finish,
@@ -37,8 +37,9 @@ def affinity(
     adata: AnnData,
     *,
     key: str = "utc",
-    labels: str | None = None,
+    color: str | None = None,
     max_cells: int = 1000,
+    figsize: tuple[float, float] | None = None,
     ax: Sequence[Axes] | None = None,
     show: bool | None = None,
 ) -> list[Axes] | None:
@@ -54,12 +55,14 @@ def affinity(
         Annotated data matrix with a result of :func:`scutc.tl.utc`, and still with the matrix that it was made of.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
-    labels
+    color
         Column of ``adata.obs`` to order and colour the cells by; the clusters by default. To be given where the result
         has several numbers of clusters. Cells without a label are left out.
     max_cells
         Of more cells a sample is shown, the same every time, with all clusters in proportion and at least one cell of
         each; the affinities are those within the sample. The titles say so.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Two Axes to draw on.
     show
@@ -83,8 +86,8 @@ def affinity(
 
     result = read_result(adata, key)
     params = result["params"]
-    column = choose_clustering(key, result, labels)
-    clusters = read_labels(adata, column)
+    column = choose_clustering(key, result, color, "color")
+    clusters, colors = colored_clusters(adata, key, column)
     cells, note = sample_cells(clusters, max_cells)
 
     shown = read_rows(read_recorded_matrix(adata, result)[0], cells)
@@ -93,9 +96,8 @@ def affinity(
     fused, _ = read_matrix(adata, use_rep=f"X_{key}")
     cosines = np.clip(cosine_similarity(fused[cells]), 0.0, 1.0)
 
-    colors = label_colors(adata, column, len(clusters.categories))
     sizes = np.bincount(clusters.codes[cells], minlength=len(colors))
-    axes = panels(ax, 2, size=(5.0, 5.2))
+    axes = panels(ax, 2, size=(4.6, 5.2), figsize=figsize)
     heatmaps = (
         ("before: pairwise affinity of the data", pairwise, np.quantile(pairwise[pairwise > 0], DARKEST)),
         ("after: cosine in the fused embedding", cosines, 1.0),
@@ -106,9 +108,9 @@ def affinity(
         panel.figure.colorbar(
             image, ax=panel, extend=extend, ticks=MaxNLocator(4), location="bottom", shrink=0.5, aspect=30, pad=0.03
         )
-        panel.set(xticks=[], yticks=[])
+        panel.set(xticks=[], yticks=[], anchor="E")  # next to the legend, for which layouts else leave too little
         panel.set_title(f"{title}\n{note}" if note else title, pad=BAR + GAP + 5)
         draw_bar(panel, colors, sizes, "left")
         draw_bar(panel, colors, sizes, "top")
-    draw_legend(axes[-1], clusters, colors)
+    draw_legend(axes[-1], clusters, colors, widen=ax is None and figsize is None)
     return finish(axes, show)

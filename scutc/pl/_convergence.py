@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def convergence(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, show: bool | None = None) -> Axes | None:
+def convergence(
+    adata: AnnData,
+    *,
+    key: str = "utc",
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    show: bool | None = None,
+) -> Axes | None:
     """Objective at the start and after each iteration, for the solvers that iterate: ``"ascent"`` and ``"admm"``.
 
     The dot is the solution that was taken, the one with the highest objective.
@@ -25,6 +32,8 @@ def convergence(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, sho
         Annotated data matrix with a result of :func:`scutc.tl.utc`.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on.
     show
@@ -54,7 +63,7 @@ def convergence(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, sho
         raise ValueError(msg)
     objective = result["objective_history"]
     best = int(np.argmax(objective))
-    (axes,) = panels(ax, 1, size=(5.0, 3.6))
+    (axes,) = panels(ax, 1, size=(5.0, 3.6), figsize=figsize)
     axes.plot(objective, color="black")
     axes.plot(best, objective[best], marker="o", color="black")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._anndata import clusterings, read_result
+from ._shared import check_figsize, embedded_cells, finish, widen_by_legend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
 # In square points. scanpy's own size, 120 000 divided by the number of cells, makes blots of a hundred cells.
 LARGEST_DOT = 120.0
+# Width of a letter of a legend, in inches, and of what is beside the names.
+LETTER, BESIDE = 0.08, 0.6
 
 
 def embedding(
@@ -22,11 +27,14 @@ def embedding(
     color: str | Sequence[str] | None = None,
     key: str = "utc",
     dimensions: tuple[int, int] | Sequence[tuple[int, int]] = (0, 1),
+    figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
     show: bool | None = None,
     **kwargs: Any,
 ) -> Any:
     """Scatter plot of the fused embedding, by :func:`scanpy.pl.embedding`.
+
+    Cells that the result says nothing of, as it was restricted to others, are not there.
 
     Parameters
     ----------
@@ -41,6 +49,8 @@ def embedding(
     dimensions
         The two columns of the embedding to show, counted from 0. It has as many as there are clusters, the ones that
         tell most first: look at further ones where there are many clusters.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on, for a single panel.
     show
@@ -62,9 +72,43 @@ def embedding(
     ('utc1', 'utc2')
     """
     import scanpy as sc
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    check_figsize(ax, figsize)
     columns = clusterings(key, read_result(adata, key, or_transferred=True))
     if color is None:
         color = columns if len(columns) > 1 else columns[0]
-    kwargs.setdefault("size", min(120_000 / adata.n_obs, LARGEST_DOT))
-    return sc.pl.embedding(adata, key, color=color, dimensions=dimensions, ax=ax, show=show, **kwargs)
+    kwargs.setdefault("size", min(120_000 / max(embedded_cells(adata, key).sum(), 1), LARGEST_DOT))
+    beside = kwargs.get("legend_loc", "right margin") == "right margin"
+    if beside:
+        kwargs.setdefault("wspace", _between_panels(adata, color))
+    drawn = sc.pl.embedding(adata, key, color=color, dimensions=dimensions, ax=ax, show=False, **kwargs)
+    figure: Any = drawn if isinstance(drawn, Figure) else np.ravel(np.array(drawn, dtype=object))[0].figure
+    if figsize is not None:
+        figure.set_size_inches(figsize)
+    if isinstance(drawn, Figure):  # return_fig=True
+        return drawn
+    if key[-1].isdigit():  # the second column of "k3" is not "k32"
+        for panel in np.ravel(np.array(drawn, dtype=object)):
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_label_text(f"{key} {axis.get_label_text().removeprefix(key)}")
+    # A single panel's legend, which scanpy leaves no room for.
+    if ax is None and beside and isinstance(drawn, Axes) and drawn.get_legend() is not None:
+        figure.set_layout_engine("constrained")
+        if figsize is None:
+            widen_by_legend(drawn)
+    return finish(drawn, show)
+
+
+def _between_panels(adata: AnnData, color: str | Sequence[str]) -> float | None:
+    """Space for legends between panels, as part of the width of a panel; ``None`` where scanpy's will do."""
+    from matplotlib import rcParams
+
+    widths = [0.0]
+    for name in np.ravel(color):
+        if name in adata.obs and adata.obs[name].dtype == "category":
+            names = adata.obs[name].cat.categories.astype(str)
+            n_columns = 1 if len(names) <= 14 else 2 if len(names) <= 30 else 3  # as scanpy has it
+            widths.append(n_columns * (BESIDE + LETTER * max(map(len, names), default=0)))
+    return max(widths) / rcParams["figure.figsize"][0] if max(widths) > 1 else None

@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from anndata import AnnData
     from matplotlib.axes import Axes
 
+# Height of a name, in inches.
+NAME = 0.15
+
 
 def genes(
-    adata: AnnData, *, key: str = "utc", n_names: int = 10, ax: Axes | None = None, show: bool | None = None
+    adata: AnnData,
+    *,
+    key: str = "utc",
+    n_names: int = 10,
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    show: bool | None = None,
 ) -> Axes | None:
     """Score of every gene, best first, against what noise would give, with the best ones named.
 
@@ -31,6 +40,8 @@ def genes(
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
     n_names
         Number of genes to name.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on.
     show
@@ -60,24 +71,25 @@ def genes(
     scores = adata.var[f"{key}_score"].dropna().sort_values(ascending=False, kind="stable")
     informative = adata.var.loc[scores.index, f"{key}_informative"].to_numpy(dtype=bool)
     ranks = np.arange(1, len(scores) + 1)
-    (axes,) = panels(ax, 1, size=(6.0, 4.0))
+    named = scores.iloc[:n_names]
+    (axes,) = panels(ax, 1, size=(6.0, max(4.0, 1.0 + NAME * len(named))), figsize=figsize)
     for label, shown, color in (("others", ~informative, "0.75"), ("informative", informative, "black")):
         count = np.count_nonzero(shown)
         axes.scatter(ranks[shown], scores[shown], s=8, lw=0, color=color, label=f"{count} {label}")
     axes.axhline(result["score_of_noise"], color="grey", ls="--", zorder=0, label="noise")
     # Names in a column, each with a line to its dot: the best ones lie too close to each other for names beside them.
-    named = scores.iloc[:n_names]
-    heights = np.linspace(0.97, max(0.97 - 0.07 * (len(named) - 1), 0.05), len(named))
+    heights = np.linspace(0.98, max(0.98 - 0.07 * (len(named) - 1), 0.02), len(named))
     for rank, (name, score), height in zip(ranks, named.items(), heights, strict=False):
         axes.annotate(
             str(name),
             (rank, score),
-            xytext=(0.75, height),
+            xytext=(1.02, height),
             textcoords="axes fraction",
             va="center",
             fontsize="small",
-            arrowprops={"arrowstyle": "-", "color": "0.6", "lw": 0.5, "shrinkA": 2, "shrinkB": 2},
+            arrowprops={"arrowstyle": "-", "color": "0.6", "lw": 0.5, "shrinkA": 2, "shrinkB": 2, "relpos": (0, 0.5)},
+            zorder=1,
         )
     axes.set(xscale="log", xlabel="gene, by score", ylabel="variance explained by other genes", ylim=(0.0, None))
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
     return finish(axes, show)

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def n_clusters(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, show: bool | None = None) -> Axes | None:
+def n_clusters(
+    adata: AnnData,
+    *,
+    key: str = "utc",
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    show: bool | None = None,
+) -> Axes | None:
     """Score of every number of clusters that was tried, with the choice marked, and how much of each comes back.
 
     The score, black, is high where clusters come back in halves of the genes and lie apart; the band around it is one
@@ -28,6 +35,8 @@ def n_clusters(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, show
         Annotated data matrix with a result of :func:`scutc.tl.utc` for which the number of clusters was estimated.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on.
     show
@@ -58,7 +67,7 @@ def n_clusters(adata: AnnData, *, key: str = "utc", ax: Axes | None = None, show
         np.ravel(result[f"n_clusters_{name}"]) for name in ("candidates", "scores", "spread", "reproduced")
     )
     chosen = int(result["n_clusters"])
-    (axes,) = panels(ax, 1, size=(5.0, 3.6))
+    (axes,) = panels(ax, 1, size=(5.0, 3.6), figsize=figsize)
     back = axes.twinx()
     back.plot(candidates, reproduced, color="0.7", marker=".", lw=1)
     back.set_ylim(min(0.0, reproduced.min()), max(1.0, reproduced.max()))

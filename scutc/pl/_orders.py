@@ -9,15 +9,14 @@ import numpy as np
 from .._anndata import (
     choose_clustering,
     clusterings,
-    read_labels,
     read_recorded_matrix,
     read_result,
     recorded_parameters,
 )
-from .._colors import label_colors
 from .._estimator import UTC
 from ..core.blocks import read_rows
 from ._shared import (
+    colored_clusters,
     draw_legend,
     finish,
     panels,
@@ -38,9 +37,10 @@ def orders(
     adata: AnnData,
     *,
     key: str = "utc",
-    labels: str | None = None,
+    color: str | None = None,
     dimensions: tuple[int, int] = (0, 1),
     max_cells: int = 1000,
+    figsize: tuple[float, float] | None = None,
     ax: Axes | Sequence[Axes] | None = None,
     show: bool | None = None,
 ) -> list[Axes] | None:
@@ -56,7 +56,7 @@ def orders(
         Annotated data matrix with a result of :func:`scutc.tl.utc`, and still with the matrix that it was made of.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
-    labels
+    color
         Column of ``adata.obs`` to colour cells by; the clusters by default. To be given where the result has several
         numbers of clusters. Cells without a label are left out. The agreement is only shown for clusters of the result,
         and only ``solver="spectral"`` has one.
@@ -66,6 +66,8 @@ def orders(
         Of more cells a sample is shown, the same every time, with all clusters in proportion and at least one cell of
         each, and the embeddings are those of the sample; the agreement is that of all cells, or of the landmarks where
         there were any. The titles say so.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on, one for each order.
     show
@@ -90,15 +92,14 @@ def orders(
 
     result = read_result(adata, key)
     params = result["params"]
-    column = choose_clustering(key, result, labels)
-    clusters = read_labels(adata, column)
+    column = choose_clustering(key, result, color, "color")
+    clusters, colors = colored_clusters(adata, key, column)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
     matrix, _ = read_recorded_matrix(adata, result)
     shown = read_rows(matrix, cells)
 
-    colors = label_colors(adata, column, len(clusters.categories))
-    axes = panels(ax, len(params["orders"]), size=(3.6, 3.8))
+    axes = panels(ax, len(params["orders"]), size=(3.4, 3.8), figsize=figsize)
     for panel, order in zip(axes, params["orders"], strict=True):
         model = UTC(**recorded_parameters(params, UTC))
         model.set_params(
@@ -127,5 +128,5 @@ def orders(
             agreement = np.ravel(result["agreement"][str(order)])[clusterings(key, result).index(column)]
             lines.append(f"agreement {agreement:.2f}")
         panel.set_title("\n".join([*lines, note] if note else lines))
-    draw_legend(axes[-1], clusters, colors)
+    draw_legend(axes[-1], clusters, colors, widen=ax is None and figsize is None)
     return finish(axes, show)

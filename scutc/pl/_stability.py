@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from .._anndata import choose_clustering, clusterings, read_labels, read_result
-from .._colors import label_colors
-from ._shared import BAR, GAP, draw_bar, draw_legend, finish, panels, sample_cells
+from .._anndata import choose_clustering, clusterings, read_result
+from ._shared import BAR, GAP, colored_clusters, draw_bar, draw_legend, finish, own_number, panels, sample_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +20,9 @@ def stability(
     adata: AnnData,
     *,
     key: str = "utc",
-    labels: str | None = None,
+    color: str | None = None,
     max_cells: int = 1000,
+    figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
     show: bool | None = None,
 ) -> Axes | None:
@@ -41,12 +40,14 @@ def stability(
         Annotated data matrix with a result of :func:`scutc.tl.utc`.
     key
         Key of the result, ``key_added`` of :func:`scutc.tl.utc`.
-    labels
+    color
         Which of the result's clusterings to show, a column of ``adata.obs``. To be given where it has several numbers
         of clusters.
     max_cells
         Of more cells a sample is shown, the same every time, with all clusters in proportion and at least one cell of
         each. Cells that not all views looked at, which beyond a thousand are most, are left out. The title says so.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on.
     show
@@ -66,37 +67,40 @@ def stability(
     ['0 (0...)', '1 (0...)', '2 (0...)']
     """
     result = read_result(adata, key)
-    column = choose_clustering(key, result, labels)
+    column = choose_clustering(key, result, color, "color")
     if column not in (columns := clusterings(key, result)):
-        msg = f"labels={labels!r} is no clustering of key={key!r}. Valid: {', '.join(map(repr, columns))}."
+        msg = f"color={color!r} is no clustering of key={key!r}. Valid: {', '.join(map(repr, columns))}."
         raise KeyError(msg)
     if f"{column}_votes" not in adata.obsm:
         msg = f"adata.obsm[{column + '_votes'!r}], what each view finds, is missing: run scutc.tl.utc again to have it."
         raise KeyError(msg)
-    clusters, votes = read_labels(adata, column), np.asarray(adata.obsm[f"{column}_votes"])
-    looked_at = (votes >= 0).all(axis=1)
-    seen = pd.Categorical.from_codes(np.where(looked_at, clusters.codes, -1), dtype=clusters.dtype)
-    cells, note = sample_cells(seen, max_cells)
+    clusters, colors = colored_clusters(adata, key, column)
+    votes = np.asarray(adata.obsm[f"{column}_votes"])
+    cells, note = sample_cells(clusters, max_cells, among=np.all(votes >= 0, axis=1))
     together = sum(np.equal.outer(view, view) for view in votes[cells].T) / votes.shape[1]
 
-    colors = label_colors(adata, column, len(clusters.categories))
     sizes = np.bincount(clusters.codes[cells], minlength=len(colors))
-    (axes,) = panels(ax, 1, size=(6.0, 5.2))
+    (axes,) = panels(ax, 1, size=(4.4, 5.2), figsize=figsize)
     image = axes.imshow(together, vmin=0.0, vmax=1.0, cmap="Greys")
     scale = axes.figure.colorbar(image, ax=axes, location="bottom", shrink=0.5, aspect=30, pad=0.03)
     scale.set_ticks([0.0, 0.5, 1.0])
     scale.set_label(f"share of {votes.shape[1]} views")
-    axes.set(xticks=[], yticks=[])
+    axes.set(xticks=[], yticks=[], anchor="E")  # next to the legend, for which layouts else leave too little
     title = "how often two cells are together"
     axes.set_title(f"{title}\n{note}" if note else title, pad=BAR + GAP + 5)
     draw_bar(axes, colors, sizes, "left")
     draw_bar(axes, colors, sizes, "top")
     known = _stability_by_name(result, columns.index(column))
     # Renamed clusters, and those without a cell that halves of the genes look at, have none.
-    names = {
-        name: f"{name} ({known[name]:.2f})" for name in clusters.categories if np.isfinite(known.get(name, np.nan))
-    }
-    draw_legend(axes, clusters.rename_categories(names), colors, title="cluster (stability)")
+    found = {name: known.get(own_number(name), np.nan) for name in map(str, clusters.categories)}
+    names = {name: f"{name} ({value:.2f})" for name, value in found.items() if np.isfinite(value)}
+    draw_legend(
+        axes,
+        clusters.rename_categories(names),
+        colors,
+        title="cluster (stability)" if names else None,
+        widen=ax is None and figsize is None,
+    )
     return finish(axes, show)
 
 

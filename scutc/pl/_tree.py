@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from .._anndata import clusterings, read_labels, read_result
-from .._colors import inherited_colors, label_colors
+from .._anndata import clusterings, read_result
+from .._colors import inherited_colors
 from ..core.tree import number_by_size
 from ..core.views import cut
-from ._shared import finish, panels
+from ._shared import colored_clusters, embedded_cells, finish, own_number, panels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 # Height of a row of clusters, in inches, and the part of it that is left white.
 ROW, BETWEEN = 0.3, 0.12
-# Clusters with less than this part of the cells have no room for their name.
-NARROWEST_NAMED = 0.025
+# Height of all rows at least, in inches: what the name of the axis takes.
+LOWEST = 1.4
+# Narrower clusters have no room for their name, in inches.
+NARROWEST_NAMED = 0.13
 
 
 def tree(
@@ -30,13 +32,15 @@ def tree(
     *,
     key: str = "utc",
     numbers: Iterable[int] | None = None,
+    figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
     show: bool | None = None,
 ) -> Axes | None:
     """How clusters split as their number grows: a row for each number, every cluster below the one that it is part of.
 
     Clusters for different numbers are cuts of one tree, ``adata.uns[key]["tree"]``, so that each lies inside one of the
-    fewer. They are as wide as they have cells, and have the colour of the largest cluster in them.
+    fewer. They are as wide as they have cells, and have the colour of the largest cluster in them. Those that are too
+    narrow have no name.
 
     Parameters
     ----------
@@ -47,6 +51,8 @@ def tree(
     numbers
         Numbers of clusters to show, at most the largest of the result. By default those of the result if it has
         several, else all from 1 on.
+    figsize
+        Width and height of the figure in inches; not together with ``ax``.
     ax
         Axes to draw on.
     show
@@ -72,10 +78,11 @@ def tree(
     merges = np.asarray(result["tree"])
     n_clusters = len(merges) + 1
     columns = dict(zip(np.ravel(result["n_clusters"]).tolist(), clusterings(key, result), strict=True))
-    finest = read_labels(adata, columns[n_clusters])
+    finest, colors = colored_clusters(adata, key, columns[n_clusters])
+    codes = finest.codes[embedded_cells(adata, key)].astype(np.intp)
     # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
     names = [str(node) for node in range(n_clusters)]
-    if list(finest.categories) != names or set(finest.codes) != set(range(n_clusters)):
+    if list(map(own_number, finest.categories)) != names or set(codes) != set(range(n_clusters)):
         msg = (
             f"adata.obs[{columns[n_clusters]!r}] has no longer the {n_clusters} clusters of the tree: run scutc.tl.utc "
             "again."
@@ -83,17 +90,19 @@ def tree(
         raise ValueError(msg)
     rows = _rows(numbers, columns, n_clusters)
 
-    axes = panels(ax, 1, size=(6.4, 0.9 + ROW * len(rows)))[0]
-    codes = finest.codes.astype(np.intp)
+    (axes,) = panels(ax, 1, size=(6.4, 0.9 + max(ROW * len(rows), LOWEST)), figsize=figsize)
     sizes = np.bincount(codes, minlength=n_clusters) / len(codes)
     order = leaves_list(merges)
     starts = np.empty(n_clusters)
     starts[order] = np.cumsum(sizes[order]) - sizes[order]
-    labels, colors = codes, label_colors(adata, columns[n_clusters], n_clusters)
+    labels = codes
+    width = axes.get_window_extent().width / axes.figure.dpi
     for height, number in enumerate(rows[::-1]):
         coarser = number_by_size(cut(merges, number)[codes])
         colors = inherited_colors(coarser, labels, colors)
         labels = coarser
+        if number in columns and f"{columns[number]}_colors" in adata.uns:  # what all other plots show them in
+            colors = colored_clusters(adata, key, columns[number])[1]
         first = {cluster: starts[np.unique(codes[labels == cluster])].min() for cluster in range(number)}
         widths = np.bincount(labels) / len(labels)
         axes.barh(
@@ -105,7 +114,7 @@ def tree(
             edgecolor="white",
             linewidth=0.8,
         )
-        for cluster in np.flatnonzero(widths >= NARROWEST_NAMED).tolist():
+        for cluster in np.flatnonzero(widths * width >= NARROWEST_NAMED).tolist():
             middle, ink = first[cluster] + widths[cluster] / 2, _ink(colors[cluster])
             axes.text(middle, height, str(cluster), ha="center", va="center", fontsize="small", color=ink)
     axes.set(

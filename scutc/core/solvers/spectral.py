@@ -37,10 +37,8 @@ def solve_all_orders(geometry: Geometry, settings: Settings) -> Solution:
 def _solve(geometry: Geometry, settings: Settings, n_components: int, views: list[tuple[int, ...]]) -> Solution:
     spectra = {}
     for order, affinity in make_affinities(geometry, settings).items():
-        settings.report(f"order {order}: affinity of {geometry.n_cells} cells")
-        contracted = affinity.contract()
-        settings.report(f"order {order}: eigenvectors")
-        spectra[order] = decompose(contracted, n_components)
+        settings.report(f"order {order} of {geometry.n_cells} cells")
+        spectra[order] = decompose(affinity.contract(), n_components)
 
     fused = {
         orders: fuse(
