@@ -29,7 +29,7 @@ from ._validation import (
 )
 from .core import pipeline
 from .core.affinities import AFFINITIES, COSINES, ORDERS
-from .core.blocks import check_finite, check_readable, is_out_of_memory
+from .core.blocks import check_finite, check_readable, check_unmasked, is_out_of_memory
 from .core.extension import descend
 from .core.genes import MIN_CELLS, MIN_GENES, MIN_KEPT
 from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
@@ -444,6 +444,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         if is_out_of_memory(X):
             check_readable(X, min_samples)
             return validate_data(self, X, reset=reset, skip_check_array=True)
+        check_unmasked(X)
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=min_samples
         )

@@ -68,6 +68,16 @@ def check_readable(matrix: Any, min_rows: int = 1) -> None:
         raise ValueError(msg)
 
 
+def check_unmasked(matrix: Any) -> None:
+    """Raise on a numpy array some of whose values are masked: what lies under a mask is no value."""
+    if np.ma.is_masked(matrix):
+        msg = (
+            "The matrix is a masked array with masked values, which cannot be clustered: fill them, for example with "
+            ".filled(0), or remove their cells or genes."
+        )
+        raise ValueError(msg)
+
+
 def _check_row_chunks(matrix: Any) -> None:
     """Raise unless every chunk of a Dask array holds whole rows, and it is known how many."""
     if np.isnan(matrix.shape).any():
@@ -165,6 +175,7 @@ def select_genes(matrix: Any, genes: NDArray[np.intp]) -> Any:
 
 def as_rows(matrix: Any) -> Any:
     """A matrix in memory as a numpy array, or in CSR format with each entry once and in order; it stays as it is."""
+    check_unmasked(matrix)
     if not sparse.issparse(matrix):
         return np.asarray(matrix)
     rows = matrix.tocsr()
