@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -107,3 +109,83 @@ def test_what_may_not_be_written_to_is_read_and_stays_as_it_is(groups, kind, par
     scutc.tl.transfer(new, reference)
     assert new.obs["utc"].tolist() == reference.obs["utc"].tolist()
     assert snapshot(reference)["X"] == snapshot(new)["X"] == before
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f4", ">f8", np.longdouble])
+def test_a_bad_value_is_found_in_numbers_of_any_kind(groups, dtype):
+    X = groups.X.astype(dtype)
+    X[7, 4], X[9, 1] = np.nan, np.inf
+    for matrix in (X, np.asfortranarray(X), da.from_array(X, chunks=(10, -1))):
+        with pytest.raises(ValueError, match="1 NaN and 1 infinite values, the first in cell 7, gene 4 "):
+            UTC(3).fit(matrix)
+
+
+@pytest.fixture
+def with_names(groups) -> AnnData:
+    adata = groups.copy()
+    adata.obs_names = [f"cell_{i}" for i in range(adata.n_obs)]
+    adata.var_names = [f"gene_{i}" for i in range(adata.n_vars)]
+    return adata
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, lambda X: da.from_array(X, chunks=(10, -1))])
+@pytest.mark.parametrize("n_landmarks", [None, 8])
+def test_the_cell_and_the_gene_of_a_bad_value_are_named(with_names, convert, n_landmarks):
+    X = with_names.X.copy()
+    X[37, 44] = np.nan
+    mask = np.arange(60) >= 20
+    with_names.layers["bad"] = convert(X)
+    with pytest.raises(ValueError, match=r"cell 37, gene 44 .* called 'cell_37', this gene 'gene_44'\.$"):
+        scutc.tl.utc(with_names, 3, layer="bad", n_landmarks=n_landmarks)
+    with pytest.raises(ValueError, match=r"cell 37, gene 24 .* called 'cell_37', this gene 'gene_44'\.$"):
+        scutc.tl.utc(with_names, 3, layer="bad", mask_var=mask, n_landmarks=n_landmarks)
+    with_names.obsm["rep"] = convert(X)
+    with pytest.raises(ValueError, match=r"cell 37, gene 44 .* This cell is called 'cell_37'\.$"):
+        scutc.tl.utc(with_names, 3, use_rep="rep", n_landmarks=n_landmarks)
+
+
+def test_genes_of_raw_are_named(with_names):
+    X = with_names.X.copy()
+    X[3, 4] = np.inf
+    with_names.raw = AnnData(X, var=with_names.var.rename(index="raw_{}".format))
+    with pytest.raises(ValueError, match=r"called 'cell_3', this gene 'raw_gene_4'\.$"):
+        scutc.tl.utc(with_names, 3, use_raw=True)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 8])
+def test_a_cell_without_variation_is_named(with_names, n_landmarks):
+    with_names.X[37] = 0.0
+    with pytest.raises(ValueError, match=r"cell 37 .* This cell is called 'cell_37'\.$"):
+        scutc.tl.utc(with_names, 3, n_landmarks=n_landmarks)
+
+
+def test_a_cell_without_variation_among_many_is_numbered_right(monkeypatch):
+    # Genes are judged by some of the cells.
+    monkeypatch.setattr("scutc.core.genes.MAX_CELLS", 20)
+    X = np.random.default_rng(0).poisson(1.0, size=(60, 250)).astype(float)
+    X[::3] = 0.0
+    X[[0, 3, 6, 9]] = 1 + np.arange(250)
+    with pytest.raises(ValueError, match=r"the first of them is cell 12 "):
+        UTC(3).fit(X)
+
+
+@pytest.mark.parametrize("which", ["adata_new", "adata_ref"])
+def test_bad_cells_and_genes_are_named_in_a_transfer(with_names, which):
+    new, reference = with_names[:, ::-1].copy(), with_names.copy()
+    reference.obs["some"] = reference.obs["group"].where(np.arange(reference.n_obs) % 2 == 1).astype("category")
+    scutc.tl.utc(reference, 3, mask_var=np.arange(60) >= 20)
+    adata = {"adata_new": new, "adata_ref": reference}[which]
+    adata.X[7, 4 if which == "adata_new" else 55] = np.nan
+    with pytest.raises(ValueError, match=rf"^{which}: .* called 'cell_7', this gene 'gene_55'\.$"):
+        scutc.tl.transfer(new, reference, labels="some")
+    adata.X[7] = 0.0
+    with pytest.raises(ValueError, match=rf"^{which}: .* cell 7 .* This cell is called 'cell_7'\.$"):
+        scutc.tl.transfer(new, reference, labels="some")
+
+
+def test_errors_about_cells_come_back_from_other_processes():
+    for X in (np.full((3, 4), np.nan), np.ones((3, 4))):
+        with pytest.raises(ValueError, match="cell 0") as caught:
+            UTC(2).fit(X)
+        copy = pickle.loads(pickle.dumps(caught.value))
+        assert (type(copy), str(copy), copy.cell) == (type(caught.value), str(caught.value), 0)

@@ -91,23 +91,40 @@ def _check_row_chunks(matrix: Any) -> None:
         raise ValueError(msg)
 
 
+class NonFiniteError(ValueError):
+    """Some values are NaN or infinite, the first that of this cell, by its number in the data, and this gene."""
+
+    def __init__(self, message: str, cell: int, gene: int) -> None:
+        super().__init__(message)
+        self.cell, self.gene = cell, gene
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it may come from another process
+        return type(self), (str(self), self.cell, self.gene)
+
+
 def check_finite(values: Any, numbers: NDArray[np.intp] | None = None) -> None:
     """Raise on NaN and infinite values, and say how many and where; ``numbers`` are the rows' numbers in the data."""
     stored = values.data if sparse.issparse(values) else values
-    if stored.dtype.kind != "f" or np.isfinite(stored.sum(dtype=np.float64)):
+    if stored.dtype.kind != "f":
         return
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum
+        if np.isfinite(stored.sum(dtype=np.float64)):
+            return
     n_nan, n_infinite = int(np.isnan(stored).sum()), int(np.isinf(stored).sum())
     if n_nan or n_infinite:
-        entries = sparse.coo_array(values)
-        bad = ~np.isfinite(entries.data)
-        rows, genes = entries.row[bad], entries.col[bad]
+        if sparse.issparse(values):
+            entries = values.tocoo()
+            bad = ~np.isfinite(entries.data)
+            rows, genes = entries.row[bad], entries.col[bad]
+        else:
+            rows, genes = np.nonzero(~np.isfinite(values))
         first = np.lexsort((genes, rows))[0]
+        cell, gene = int(rows[first] if numbers is None else numbers[rows[first]]), int(genes[first])
         msg = (
-            f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell "
-            f"{rows[first] if numbers is None else numbers[rows[first]]}, gene {genes[first]} (counted from 0, genes "
-            "among those that are used): impute or remove them."
+            f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell {cell}, gene {gene} "
+            "(counted from 0, genes among those that are used): impute or remove them."
         )
-        raise ValueError(msg)
+        raise NonFiniteError(msg, cell, gene)
 
 
 def map_blocks(

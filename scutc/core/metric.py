@@ -83,11 +83,17 @@ class StandardRows:
 
 
 class UndefinedCellsError(ValueError):
-    """Some cells have no distance to others under a metric; ``positions`` are theirs in the rows that were given."""
+    """Some cells have no distance to others under a metric; ``positions`` are theirs in the rows that were given.
 
-    def __init__(self, message: str, positions: NDArray[np.intp]) -> None:
+    ``cell`` is the number of the first of them in the data.
+    """
+
+    def __init__(self, message: str, positions: NDArray[np.intp], cell: int) -> None:
         super().__init__(message)
-        self.positions = positions
+        self.positions, self.cell = positions, cell
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it may come from another process
+        return type(self), (str(self), self.positions, self.cell)
 
 
 class Metric(ABC):
@@ -199,13 +205,13 @@ def _check_varying(
 ) -> None:
     constant = lengths <= CONSTANT * lengths_before
     if constant.any():
-        first = np.argmax(constant) if numbers is None else numbers[np.argmax(constant)]
+        first = int(np.argmax(constant) if numbers is None else numbers[np.argmax(constant)])
         msg = (
             f"{np.count_nonzero(constant)} of {len(constant)} cells have the same value in all genes (all-zero cells, "
             f"for example), the first of them is cell {first} (counted from 0): their correlation with other cells is "
             "undefined. Filter them or use metric='euclidean'."
         )
-        raise UndefinedCellsError(msg, np.flatnonzero(constant))
+        raise UndefinedCellsError(msg, np.flatnonzero(constant), first)
 
 
 def _rescaled_rows(cells: Any) -> Any:

@@ -235,12 +235,12 @@ def keep_genes(embedded: Embedded, settings: Settings) -> Embedded:
     if not settings.screen_genes:
         return embedded
     settings.report(f"structure in {embedded.rows.shape[1]} genes")
-    embedded = replace(embedded, screen=screen_genes(embedded.rows, settings))
+    embedded = replace(embedded, screen=screen_genes(embedded.rows, settings, embedded.landmarks))
     return embedded if embedded.genes is None else replace(embedded, rows=embedded.rows[:, embedded.genes])
 
 
 def make_rule(embedded: Embedded, settings: Settings) -> Rule:
     """How the embedded cells speak for others."""
     return Rule.of(
-        embedded.rows, settings.metric, settings.n_neighbors, settings.n_jobs, numbers=None, genes=embedded.genes
+        embedded.rows, settings.metric, settings.n_neighbors, settings.n_jobs, embedded.landmarks, embedded.genes
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +22,10 @@ from .._validation import check_n_jobs, check_share
 from ..core.blocks import check_finite, read_rows
 from ..core.extension import Rule, Speakers
 from ..core.sampling import draw_in_proportion
+from ._naming import named
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from anndata import AnnData
     from numpy.typing import NDArray
 
@@ -146,13 +144,14 @@ def transfer(
     n_jobs = settings.n_jobs if n_jobs is None else n_jobs
     # All labelled cells of the reference speak, landmarks or not, so that renamed or merged labels are transferred.
     speaking = _choose_speakers(clusters, int(params["random_state"]))
-    with _named("adata_ref"):
+    coordinates = "use_rep" in params  # which have no names
+    with named(adata_ref.obs_names, None if coordinates else shared, "adata_ref"):
         rows = read_rows(reference, speaking, n_jobs)[:, genes.get_indexer(shared)]
         check_finite(rows, speaking)
         columns = new_genes.get_indexer(shared)
         rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking, columns)
     speakers = Speakers(rule, embedding[speaking], clusters.codes[speaking], len(clusters.categories))
-    with _named("adata_new"):
+    with named(adata_new.obs_names, None if coordinates else new_genes, "adata_new"):
         placed, shares = speakers.place(new, n_jobs, progress_bar("transfer"))
     write_result(
         adata_new,
@@ -178,16 +177,6 @@ def transfer(
             f"    '{key_added}', parameters and genes (adata.uns)"
         ),
     )
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Say in errors about cells whose they are."""
-    try:
-        yield
-    except ValueError as error:
-        msg = f"{name}: {error}"
-        raise ValueError(msg) from error
 
 
 def _shared_genes(reference: pd.Index, new: pd.Index, min_shared: float) -> pd.Index:

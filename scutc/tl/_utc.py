@@ -23,6 +23,7 @@ from .._colors import inherited_colors, label_colors
 from .._estimator import UTC
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
+from ._naming import named
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
@@ -195,7 +196,10 @@ def utc(
         verbose=logg.hint,
         progress=progress_bar("utc"),
         **options,
-    ).fit(matrix)
+    )
+    genes = adata.raw.var_names if use_raw else adata.var_names
+    with named(adata.obs_names, None if use_rep is not None else genes if mask is None else genes[mask]):
+        model.fit(matrix)
 
     names = {number: f"{key_added}_{number}" for number in numbers} if several else {model.n_clusters_: key_added}
     cuts = {
