@@ -234,7 +234,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         + '. Those of ``"admm"`` are the paper\'s μ, ρ, μmax and ε, the latter relative to the largest entry.',
         default=None,
     )
-    random_state: int | np.random.RandomState | None = parameter(
+    random_state: int | np.random.RandomState | np.random.Generator | None = parameter(
         check_seed,
         "Seed for the samples of anchors and pairs, parts of the genes and landmarks. The same seed gives the same "
         "result on any number of threads.",

@@ -189,3 +189,83 @@ def test_errors_about_cells_come_back_from_other_processes():
             UTC(2).fit(X)
         copy = pickle.loads(pickle.dumps(caught.value))
         assert (type(copy), str(copy), copy.cell) == (type(caught.value), str(caught.value), 0)
+
+
+@pytest.mark.parametrize(
+    "empty", [np.empty((9, 0)), sparse.csr_matrix((9, 0)), da.zeros((9, 0), chunks=(3, -1))], ids=["dense", "csr", "dask"]
+)
+def test_a_matrix_without_genes_is_refused(empty):
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        UTC(2).fit(empty)
+    adata = AnnData(np.ones((9, 2)), obsm={"rep": empty})
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        scutc.tl.utc(adata, 2, use_rep="rep")
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 15])
+@pytest.mark.parametrize("wrong", [lambda block: block[1:], lambda block: block[:, 1:]], ids=["rows", "genes"])
+def test_chunks_of_another_shape_than_they_say_are_refused(groups, wrong, n_landmarks):
+    matrix = da.from_array(groups.X, chunks=(15, -1)).map_blocks(wrong, meta=groups.X[:0])
+    with pytest.raises(ValueError, match=r"chunk of the Dask array is of shape \(.*says \(15, 60\).*compute_chunk_sizes"):
+        UTC(3, n_landmarks=n_landmarks).fit(matrix)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-300, 1e300])
+@pytest.mark.parametrize("metric", ["correlation", "spearman", "euclidean"])
+def test_numbers_near_the_ends_of_the_range_are_clustered(groups, metric, scale, convert):
+    X = np.round(groups.X.astype(np.float64))
+    np.testing.assert_array_equal(
+        UTC(3, metric=metric).fit(convert(scale * X)).labels_, UTC(3, metric=metric).fit(X).labels_
+    )
+
+
+@pytest.mark.parametrize("parameters", [{}, {"n_landmarks": 20, "n_jobs": 2}, {"solver": "ascent"}])
+def test_users_may_have_numpy_raise(groups, parameters):
+    for X in (groups.X, 1e-300 * groups.X.astype(np.float64), da.from_array(groups.X, chunks=(15, -1))):
+        expected = UTC(3, **parameters).fit(X)
+        with np.errstate(all="raise"):
+            model = UTC(3, **parameters).fit(X)
+            np.testing.assert_array_equal(model.labels_, expected.labels_)
+            np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+            model.cut(2)
+            assert set(np.geterr().values()) == {"raise"}
+
+
+def test_a_transfer_does_not_mind_numpy_that_raises(groups):
+    reference, new = groups.copy(), groups.copy()
+    with np.errstate(all="raise"):
+        scutc.tl.utc(reference, 3)
+        scutc.tl.transfer(new, reference)
+    assert new.obs["utc"].tolist() == reference.obs["utc"].tolist()
+
+
+@pytest.mark.parametrize("n_jobs", ["2", 1.5, True, [1], 0])
+def test_n_jobs_is_a_number(groups, n_jobs):
+    for call in (
+        lambda: UTC(3, n_jobs=n_jobs).fit(groups.X),
+        lambda: scutc.tl.utc(groups.copy(), 3, n_jobs=n_jobs),
+        lambda: scutc.tl.transfer(groups.copy(), groups, n_jobs=n_jobs),
+    ):
+        with pytest.raises(ValueError, match=r"^n_jobs=.* is no number of threads"):
+            call()
+
+
+@pytest.mark.parametrize("seed", ["42", 1.5, True, [1], -1, 2**32])
+def test_what_is_no_seed_is_named(groups, seed):
+    with pytest.raises(ValueError, match=r"^random_state=.* is not a seed: an integer"):
+        UTC(3, random_state=seed).fit(groups.X)
+
+
+@pytest.mark.parametrize("seed", ["42", 1.5, -1])
+def test_what_is_no_generator_is_named(groups, seed):
+    with pytest.raises(ValueError, match=r"^rng=.* is neither a seed nor a numpy generator"):
+        scutc.tl.utc(groups.copy(), 3, rng=seed)
+
+
+def test_a_generator_is_a_random_state(groups):
+    first, again = (UTC(3, random_state=np.random.default_rng(7)).fit(groups.X) for _ in range(2))
+    assert first.seed_ == again.seed_ != UTC(3, random_state=np.random.default_rng(8)).fit(groups.X).seed_
+    scutc.tl.utc(adata := groups.copy(), 3, random_state=np.random.default_rng(7))
+    scutc.tl.utc(other := groups.copy(), 3, rng=np.random.default_rng(7))
+    assert adata.uns["utc"]["params"]["random_state"] == other.uns["utc"]["params"]["random_state"] == first.seed_

@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from .affinities.neighborhoods import scatter_rows
 from .blocks import check_finite, map_blocks, stack
 from .metric import UndefinedCellsError
-from .parallel import Progress, no_progress, one_blas_thread, row_blocks
+from .parallel import Progress, no_progress, numpy_defaults, one_blas_thread, row_blocks
 from .subspace import Subspace
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Rule:
     """Positions of the genes that it looks at, if not all."""
 
     @classmethod
+    @numpy_defaults
     @one_blas_thread
     def of(
         cls,
@@ -122,6 +123,7 @@ class Speakers:
     labels: NDArray[np.intp]
     n_labels: int
 
+    @numpy_defaults
     def place(
         self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -16,7 +16,7 @@ from .genes import GeneScreen, screen_genes
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
 from .n_clusters import NClustersEstimate, estimate_n_clusters
-from .parallel import Progress, no_progress, one_blas_thread
+from .parallel import Progress, no_progress, numpy_defaults, one_blas_thread
 from .replicates import Replicates, replicate
 from .solvers import SOLVERS, Solution, solve_spectral
 from .tree import ClusterTree, grow_tree, make_views, number_by_size
@@ -93,6 +93,7 @@ class Model:
         weights = self.embedded.weights
         return self._embedding_of_embedded if weights is None else weights @ self._embedding_of_embedded
 
+    @numpy_defaults
     @one_blas_thread
     def cut(self, n_clusters: int) -> Clustering:
         """So many clusters; a warning where halves of the genes agree on them no better than by chance."""
@@ -192,6 +193,7 @@ class Model:
         return self.solution.embedding[:, : max(2, self.n_clusters)]
 
 
+@numpy_defaults
 @one_blas_thread
 def fit(matrix: Any, settings: Settings) -> Model:
     """Embed the cells, the rows of a matrix in memory or out of it, and find how many clusters there are."""
