@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .affinities.neighborhoods import scatter_rows
 from .blocks import check_finite, map_blocks, stack
-from .metric import UndefinedCellsError
+from .metric import Metric, UndefinedCellsError
 from .parallel import Progress, no_progress, numpy_defaults, one_blas_thread, row_blocks
 from .subspace import Subspace
 
@@ -115,6 +115,82 @@ def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
+class Likeness:
+    """How far cells lie from the mean of each label's cells, and how far these cells do themselves."""
+
+    metric: Metric
+    means: NDArray[np.float64]
+    """Of the labels' cells, as the metric sees them: genes × labels."""
+    own: list[NDArray[np.float64]]
+    """For each label the squared distances of its cells from the mean of its other ones, ascending."""
+    genes: NDArray[np.intp] | None = None
+    """Positions of the genes that it looks at, if not all."""
+
+    @classmethod
+    @numpy_defaults
+    @one_blas_thread
+    def of(
+        cls, rule: Rule, cells: Any, labels: NDArray[np.intp], n_labels: int, numbers: NDArray[np.intp] | None = None
+    ) -> Likeness:
+        """That of the rows of a dense or CSR matrix, the cells that the rule was made of."""
+        metric = rule.subspace.metric
+        rows = metric.standardize(cells, numbers)
+        sizes = np.bincount(labels, minlength=n_labels)
+        sums = rows.combine(np.eye(n_labels)[labels])
+        means = sums / np.maximum(sizes, 1)
+        # From the mean of the others, which follows from that of all: n / (n − 1) times as far.
+        distances = _squared_distances(rows, means)[np.arange(len(labels)), labels]
+        distances *= (sizes / np.maximum(sizes - 1, 1))[labels] ** 2
+        own = [np.sort(distances[labels == label]) if sizes[label] > 1 else np.empty(0) for label in range(n_labels)]
+        return cls(metric, means, own, rule.genes)
+
+    def __call__(self, cells: Any) -> NDArray[np.float64]:
+        """Squared distances of the rows of a dense or CSR matrix from the labels' means."""
+        part = cells if self.genes is None else cells[:, self.genes]
+        distances = np.full((part.shape[0], self.means.shape[1]), np.inf)
+        speaking = np.arange(part.shape[0])
+        try:
+            rows = self.metric.standardize(part)
+        except UndefinedCellsError as error:  # these genes say nothing of some cells, which are like none
+            speaking = np.delete(speaking, error.positions)
+            if not len(speaking):
+                return distances
+            rows = self.metric.standardize(part[speaking])
+        distances[speaking] = _squared_distances(rows, self.means)
+        return distances
+
+    def typicality(self, distances: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
+        """For each cell the share of its label's cells that lie as far from their mean, itself among them.
+
+        If it is one of them, this is below any number with that probability at most (a conformal p-value).
+        """
+        typical = np.ones(len(labels))
+        for label in np.unique(labels):
+            own, here = self.own[label], np.flatnonzero(labels == label)
+            n_nearer = np.searchsorted(own, distances[here, label])
+            typical[here] = (1 + len(own) - n_nearer) / (1 + len(own))
+        return typical
+
+
+def _squared_distances(rows: Any, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Between standard rows and points, genes × points, exactly 0 where they coincide."""
+    lengths = rows.squared_lengths()[:, None] + np.einsum("ij,ij->j", means, means)
+    squared = lengths - 2 * rows.project(means)
+    squared[squared <= COINCIDENT * lengths] = 0.0
+    return squared
+
+
+class Placed(NamedTuple):
+    """What cells get from those that speak for them."""
+
+    embedding: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    """Of the vote, that each label has in each cell."""
+    distances: NDArray[np.float64]
+    """Squared, from the mean of each label's cells; without columns where they were not asked for."""
+
+
+@dataclass(frozen=True, eq=False)
 class Speakers:
     """Cells, with their embedding and labels, that give both to others."""
 
@@ -122,14 +198,20 @@ class Speakers:
     embedding: NDArray[np.float64]
     labels: NDArray[np.intp]
     n_labels: int
+    likeness: Likeness | None = None
+
+    def __call__(self, cells: Any, first: int) -> tuple[sparse.csr_array, NDArray[np.float64]]:
+        """Weights and distances for a block of rows, the first of which has this number in the data."""
+        weights = self.rule(cells, first)
+        return weights, np.empty((cells.shape[0], 0)) if self.likeness is None else self.likeness(cells)
 
     @numpy_defaults
-    def place(
-        self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The embedding of the rows of a matrix, and the share of the vote that each label has in each of them."""
-        weights = self.rule.weights(matrix, n_jobs, progress)
-        return weights @ self.embedding, vote(weights, self.labels, self.n_labels)
+    @one_blas_thread
+    def place(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> Placed:
+        """What the rows of a matrix get, which is read once."""
+        blocks = map_blocks(self, matrix, n_jobs, progress)
+        weights, distances = map(stack, zip(*blocks, strict=True))
+        return Placed(weights @ self.embedding, vote(weights, self.labels, self.n_labels), distances)
 
 
 def vote(
@@ -139,7 +221,7 @@ def vote(
     confidence: NDArray[np.float64] | float = 1.0,
 ) -> NDArray[np.float64]:
     """For each cell the share of its landmarks' weights that each label has, less where landmarks are less sure."""
-    return weights @ (np.eye(n_labels)[labels].T * confidence).T
+    return np.minimum(weights @ (np.eye(n_labels)[labels].T * confidence).T, 1.0)  # of which rounding may make more
 
 
 def descend(shares: NDArray[np.float64], tree: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -63,6 +63,19 @@ class StandardRows:
     def _along_profile(self) -> NDArray[np.float64]:
         return self.values @ self.offset[1] if self.offset is not None else np.zeros(self.values.shape[0])
 
+    def squared_lengths(self) -> NDArray[np.float64]:
+        """Squared length of each row."""
+        if self.unit:
+            return np.ones(self.values.shape[0])
+        if sparse.issparse(self.values):
+            squares = _row_sums(self.values, self.values.data**2)
+        else:
+            squares = np.einsum("ij,ij->i", self.values, self.values)
+        if self.offset is not None:
+            multiples, profile = self.offset
+            squares += multiples * (2 * self._along_profile + (profile @ profile) * multiples)
+        return squares if self.scales is None else squares * self.scales**2
+
     def project(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Inner products of all rows with directions, genes × directions."""
         products = self.values @ directions

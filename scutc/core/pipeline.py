@@ -130,7 +130,8 @@ class Model:
         """The embedding of new cells, the rows of a matrix, and the share of the vote that each cluster has in each."""
         labels = clustering.labels_of_embedded
         speakers = Speakers(self.rule, self._embedding_of_embedded, labels, int(clustering.labels.max()) + 1)
-        return speakers.place(matrix, n_jobs, progress)
+        placed = speakers.place(matrix, n_jobs, progress)
+        return placed.embedding, placed.shares
 
     @cached_property
     def rule(self) -> Rule:

@@ -20,7 +20,7 @@ from .._anndata import (
 )
 from .._validation import check_n_jobs, check_share
 from ..core.blocks import check_finite, read_rows
-from ..core.extension import Rule, Speakers
+from ..core.extension import Likeness, Rule, Speakers
 from ..core.sampling import draw_in_proportion
 from ._naming import named
 from ._progress import progress_bar
@@ -42,6 +42,8 @@ def transfer(
     labels: str | None = None,
     key_added: str | None = None,
     min_shared_genes: float = 0.5,
+    min_confidence: float | None = None,
+    min_typicality: float | None = None,
     n_jobs: int | None = None,
 ) -> None:
     """Give new cells the clusters and the embedding of a reference.
@@ -51,6 +53,12 @@ def transfer(
     landmarks, but here all cells of the reference speak, landmarks or not. The matrix of the new cells is read as that
     of the reference was, for example from the same layer, and must be normalised the same way; from ``obsm`` it must be
     in the same coordinates, such as those of one PCA.
+
+    Every cell gets a label, be it of a kind that the reference lacks or not, and the vote may still be unanimous. That
+    a cell is unlike the cells of its label shows in its typicality: look at it, or let ``min_typicality`` leave such
+    cells without a label. In halves of data sets, with a type of cells missing from one of them, 0.05 found a third of
+    these and took the label from 4 % of the others. Where the new cells differ from the reference as a whole, for
+    example in depth, few are typical of anything, and many would lose a right label.
 
     Parameters
     ----------
@@ -69,6 +77,11 @@ def transfer(
         Key under which the results are written, ``key`` by default.
     min_shared_genes
         Raise where fewer than this part of the reference's genes are among the new cells' genes.
+    min_confidence
+        Leave cells without a label whose label gets less than this share of the vote. By default none.
+    min_typicality
+        Leave cells without a label whose typicality is below this, for example 0.05. By default none. Labels with few
+        cells in the reference lose none: of 19 cells none can be below 0.05.
     n_jobs
         Number of threads, by default ``scanpy.settings.n_jobs``.
 
@@ -77,9 +90,12 @@ def transfer(
     ``None``. Sets these fields:
 
     ``adata_new.obs[key_added]``
-        Label of each cell, with the categories of the reference.
+        Label of each cell, with the categories of the reference; missing where it was not to be confident or typical.
     ``adata_new.obs[key_added + "_confidence"]``
         Share of the vote that the label got, up to 1.
+    ``adata_new.obs[key_added + "_typicality"]``
+        The part of the reference's cells with this label that lie as far from the mean of the others as this cell, from
+        nearly 0 to 1. Of cells that belong to the label one in twenty is below 0.05.
     ``adata_new.obsm["X_" + key_added]``
         Where the cells lie in the reference's fused embedding.
     ``adata_new.uns[key_added]``
@@ -119,6 +135,10 @@ def transfer(
         )
         raise ValueError(msg)
     check_share("min_shared_genes", min_shared_genes)
+    thresholds = {"min_confidence": min_confidence, "min_typicality": min_typicality}
+    for name, value in thresholds.items():
+        if value is not None:
+            check_share(name, value)
     check_n_jobs("n_jobs", n_jobs)
     result = read_result(adata_ref, key)
     params = result["params"]
@@ -150,19 +170,28 @@ def transfer(
         check_finite(rows, speaking)
         columns = new_genes.get_indexer(shared)
         rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking, columns)
-    speakers = Speakers(rule, embedding[speaking], clusters.codes[speaking], len(clusters.categories))
+    codes, n_labels = clusters.codes[speaking].astype(np.intp), len(clusters.categories)
+    likeness = Likeness.of(rule, rows, codes, n_labels, speaking)
+    speakers = Speakers(rule, embedding[speaking], codes, n_labels, likeness)
     with named(adata_new.obs_names, None if coordinates else new_genes, "adata_new"):
-        placed, shares = speakers.place(new, n_jobs, progress_bar("transfer"))
+        placed = speakers.place(new, n_jobs, progress_bar("transfer"))
+    found, confidence = placed.shares.argmax(axis=1), placed.shares.max(axis=1)
+    typicality = likeness.typicality(placed.distances, found)
+    doubtful = (confidence < (min_confidence or 0.0)) | (typicality < (min_typicality or 0.0))
+    if doubtful.any():
+        logg.info(f"    {np.count_nonzero(doubtful)} of {len(doubtful)} cells are left without a label")
     write_result(
         adata_new,
         key_added,
         obs={
-            key_added: pd.Categorical.from_codes(shares.argmax(axis=1), dtype=clusters.dtype),
-            f"{key_added}_confidence": shares.max(axis=1),
+            key_added: pd.Categorical.from_codes(np.where(doubtful, -1, found), dtype=clusters.dtype),
+            f"{key_added}_confidence": confidence,
+            f"{key_added}_typicality": typicality,
         },
-        obsm={f"X_{key_added}": placed},
+        obsm={f"X_{key_added}": placed.embedding},
         uns={
-            "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
+            "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]}
+            | {name: float(value) for name, value in thresholds.items() if value is not None},
             "n_shared_genes": len(shared),
             "missing_genes": np.array(missing, dtype=str),
         },
@@ -174,6 +203,7 @@ def transfer(
             f"added\n    'X_{key_added}', the reference's fused embedding (adata.obsm)\n"
             f"    '{key_added}', its labels (adata.obs, categorical)\n"
             f"    '{key_added}_confidence', their shares of the vote (adata.obs)\n"
+            f"    '{key_added}_typicality', how typical cells are of them (adata.obs)\n"
             f"    '{key_added}', parameters and genes (adata.uns)"
         ),
     )
