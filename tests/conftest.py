@@ -18,7 +18,7 @@ mpl.use("Agg")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz", type=int, default=None, help="so many random cases in test_fuzz.py, and count the bad ones")
+    parser.addoption("--fuzz", type=int, default=None, help="number of random cases in test_fuzz.py")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -434,14 +434,17 @@ def test_small_chunks_are_read_together():
     X = np.random.default_rng(0).poisson(1.0, size=(60, 60)).astype(np.float32)
     for convert in (np.asarray, sparse.csr_matrix):
         matrix = da.from_array(X, chunks=((1,) * 10 + (0, 5, 20) + (1,) * 25, -1)).map_blocks(convert)
-        steps = []
-        blocks = map_blocks(
-            lambda rows, first: (first, dense(rows)), matrix, progress=lambda all_: steps.append(len(all_)) or all_
-        )
+        blocks = map_blocks(lambda rows, first: (first, dense(rows)), matrix)
         # A quarter of 1200 entries are 5 cells; what is larger stays alone.
         assert [first for first, _ in blocks] == [0, 5, 10, 15, *range(35, 60, 5)]
-        assert steps == [len(blocks)]
         np.testing.assert_array_equal(np.concatenate([rows for _, rows in blocks]), X)
+
+
+def test_progress_counts_the_blocks_that_chunks_are_read_in():
+    counts = []
+    matrix = da.ones((60, 60), chunks=(1, -1))
+    blocks = map_blocks(lambda rows, first: first, matrix, progress=lambda steps: counts.append(len(steps)) or steps)
+    assert counts == [len(blocks)] == [12]
 
 
 @pytest.mark.parametrize("n_landmarks", [N_LANDMARKS, None])
@@ -460,11 +463,11 @@ def test_a_cluster_without_workers_is_waited_for_and_that_is_said_once(groups, m
             n_workers=0, processes=False, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as cluster,
         distributed.Client(cluster),
-        pytest.warns(UserWarning, match="has no workers: waiting until there are some") as warned,
     ):
         later = Timer(1.0, cluster.scale, [1])
         later.start()
-        heights = map_blocks(lambda rows, first: len(rows), da.from_array(groups.X, chunks=(60, -1)))
+        with pytest.warns(UserWarning, match="has no workers: waiting until there are some") as warned:
+            heights = map_blocks(lambda rows, first: len(rows), da.from_array(groups.X, chunks=(60, -1)))
         later.join()
     assert heights == [60, 60, 60]
     assert len([warning for warning in warned if "no workers" in str(warning.message)]) == 1

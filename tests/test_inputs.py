@@ -191,9 +191,7 @@ def test_errors_about_cells_come_back_from_other_processes():
         assert (type(copy), str(copy), copy.cell) == (type(caught.value), str(caught.value), 0)
 
 
-@pytest.mark.parametrize(
-    "empty", [np.empty((9, 0)), sparse.csr_matrix((9, 0)), da.zeros((9, 0), chunks=(3, -1))], ids=["dense", "csr", "dask"]
-)
+@pytest.mark.parametrize("empty", [np.empty((9, 0)), sparse.csr_matrix((9, 0)), da.zeros((9, 0), chunks=(3, -1))])
 def test_a_matrix_without_genes_is_refused(empty):
     with pytest.raises(ValueError, match=r"0 feature\(s\)"):
         UTC(2).fit(empty)
@@ -206,7 +204,7 @@ def test_a_matrix_without_genes_is_refused(empty):
 @pytest.mark.parametrize("wrong", [lambda block: block[1:], lambda block: block[:, 1:]], ids=["rows", "genes"])
 def test_chunks_of_another_shape_than_they_say_are_refused(groups, wrong, n_landmarks):
     matrix = da.from_array(groups.X, chunks=(15, -1)).map_blocks(wrong, meta=groups.X[:0])
-    with pytest.raises(ValueError, match=r"chunk of the Dask array is of shape \(.*says \(15, 60\).*compute_chunk_sizes"):
+    with pytest.raises(ValueError, match=r"A chunk .* is of shape \(.*says \(15, 60\).*compute_chunk_sizes"):
         UTC(3, n_landmarks=n_landmarks).fit(matrix)
 
 

@@ -20,14 +20,17 @@ def named(cells: pd.Index, genes: pd.Index | None = None, whose: str = "") -> It
 
     ``genes`` are the names of the columns that were read, if these have any.
     """
+    owner = f"{whose}: " if whose else ""
     try:
         yield
+    except (NonFiniteError, UndefinedCellsError) as error:
+        gene = (
+            f", this gene {str(genes[error.gene])!r}" if isinstance(error, NonFiniteError) and genes is not None else ""
+        )
+        msg = f"{owner}{error} This cell is called {str(cells[error.cell])!r}{gene}."
+        raise ValueError(msg) from error
     except ValueError as error:
-        bad_cell = isinstance(error, NonFiniteError | UndefinedCellsError)
-        if not whose and not bad_cell:
+        if not whose:
             raise
-        msg = f"{whose}: {error}" if whose else str(error)
-        if bad_cell:
-            msg += f" This cell is called {str(cells[error.cell])!r}"
-            msg += "." if genes is None or not hasattr(error, "gene") else f", this gene {str(genes[error.gene])!r}."
+        msg = f"{owner}{error}"
         raise ValueError(msg) from error
