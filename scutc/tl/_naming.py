@@ -24,9 +24,9 @@ def named(cells: pd.Index, genes: pd.Index | None = None, whose: str = "") -> It
     try:
         yield
     except (NonFiniteError, UndefinedCellsError) as error:
-        gene = (
-            f", this gene {str(genes[error.gene])!r}" if isinstance(error, NonFiniteError) and genes is not None else ""
-        )
+        gene = ""
+        if isinstance(error, NonFiniteError) and genes is not None:
+            gene = f", this gene {str(genes[error.gene])!r}"
         msg = f"{owner}{error} This cell is called {str(cells[error.cell])!r}{gene}."
         raise ValueError(msg) from error
     except ValueError as error:
