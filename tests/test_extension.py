@@ -329,7 +329,7 @@ def test_directions_point_to_the_cell_that_lies_farthest_out(metric):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("metric", METRICS)
-def test_typicality_is_the_share_of_the_label_s_cells_that_lie_as_far_from_the_mean_of_the_others(metric, container):
+def test_typicality_is_the_share_of_cells_that_lie_as_far_from_the_mean_of_their_label_s_others(metric, container):
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1, 3], [9, 6, 1])
     cells = rng.poisson(2.0, size=(16, 12)) * (rng.random((16, 12)) < 0.7) + np.eye(4, 12)[labels]
@@ -337,15 +337,17 @@ def test_typicality_is_the_share_of_the_label_s_cells_that_lie_as_far_from_the_m
     points, points_of_new = (METRICS[metric].of(cells).standardize(X).values for X in (cells, new))
     likeness = Likeness.of(Rule.of(container(cells), metric, 3), container(cells), labels, 4)
     distances = likeness(container(new))
-    for label in (0, 1):
+    apart = []
+    for label in (0, 1):  # the other has no second cell
+        for cell in np.flatnonzero(labels == label):
+            others = points[(labels == label) & (np.arange(16) != cell)]
+            apart.append(np.sum((points[cell] - others.mean(axis=0)) ** 2) / (1 + 1 / len(others)))
+    for label in (0, 1, 3):
         own = points[labels == label]
-        apart = [np.sum((own[i] - np.delete(own, i, axis=0).mean(axis=0)) ** 2) for i in range(len(own))]
         far = np.sum((points_of_new - own.mean(axis=0)) ** 2, axis=1)
         np.testing.assert_allclose(distances[:, label], far)
-        expected = [(1 + np.sum(apart >= each)) / (1 + len(own)) for each in far]
+        expected = [(1 + np.sum(apart >= each / (1 + 1 / len(own)))) / 16 for each in far]
         np.testing.assert_allclose(likeness.typicality(distances, np.full(5, label)), expected)
-    # A single cell says nothing of how far others may be.
-    np.testing.assert_array_equal(likeness.typicality(distances, np.full(5, 3)), 1.0)
 
 
 def test_copies_of_a_label_s_cells_are_typical_of_it():
@@ -353,7 +355,7 @@ def test_copies_of_a_label_s_cells_are_typical_of_it():
     labels = np.repeat([0, 1], 8)
     likeness = Likeness.of(Rule.of(cells, "correlation", 3), cells, labels, 2)
     np.testing.assert_array_equal(likeness.typicality(likeness(3 * cells), labels), 1.0)
-    assert (likeness.typicality(likeness(cells), 1 - labels) == 1 / 9).all()
+    assert (likeness.typicality(likeness(cells), 1 - labels) == 1 / 17).all()
 
 
 def test_a_cell_of_which_the_genes_say_nothing_is_typical_of_no_label():
@@ -364,6 +366,6 @@ def test_a_cell_of_which_the_genes_say_nothing_is_typical_of_no_label():
     new = cells.copy()
     new[4, genes] = 1.0
     typical = likeness.typicality(likeness(new), labels)
-    assert typical[4] == 1 / 7
+    assert typical[4] == 1 / 13
     np.testing.assert_array_equal(np.delete(typical, 4), np.delete(likeness.typicality(likeness(cells), labels), 4))
     assert np.isinf(likeness(new[4:5])).all()

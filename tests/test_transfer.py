@@ -552,15 +552,15 @@ def test_cells_of_a_type_that_the_reference_lacks_can_be_left_without_a_label(ha
     scutc.tl.transfer(kept := new.copy(), reference)
     unknown = (new.obs["group"] == "2").to_numpy()
     assert not kept.obs["utc"].isna().any()
-    assert (kept.obs["utc_typicality"][unknown] < 0.07).all()
+    assert (kept.obs["utc_typicality"][unknown] < 0.05).all()
     assert kept.obs["utc_typicality"][~unknown].median() > 0.3
-    scutc.tl.transfer(new, reference, min_typicality=0.07)
+    scutc.tl.transfer(new, reference, min_typicality=0.05)
     assert new.obs["utc"][unknown].isna().all()
     assert new.obs["utc"][~unknown].isna().mean() < 0.1
     assert new.obs["utc"].dtype == kept.obs["utc"].dtype
     np.testing.assert_array_equal(new.obs["utc_typicality"], kept.obs["utc_typicality"])
     np.testing.assert_array_equal(new.obsm["X_utc"], kept.obsm["X_utc"])
-    assert new.uns["utc"]["params"]["min_typicality"] == 0.07
+    assert new.uns["utc"]["params"]["min_typicality"] == 0.05
 
 
 def test_cells_with_a_small_share_of_the_vote_can_be_left_without_a_label(halves):

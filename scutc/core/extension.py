@@ -116,13 +116,19 @@ def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """How far cells lie from the mean of each label's cells, and how far these cells do themselves."""
+    """How far cells lie from the mean of each label's cells, and how far these cells do themselves.
+
+    The mean of n cells is itself off: squared distances from it are, of a cell that is not among them, 1 + 1 / n times
+    as large as from what it estimates. They are divided by that, so that labels with few cells compare with others.
+    """
 
     metric: Metric
     means: NDArray[np.float64]
     """Of the labels' cells, as the metric sees them: genes × labels."""
-    own: list[NDArray[np.float64]]
-    """For each label the squared distances of its cells from the mean of its other ones, ascending."""
+    sizes: NDArray[np.intp]
+    """Number of cells of each label."""
+    own: NDArray[np.float64]
+    """Squared distances of all these cells from the mean of their label's other ones, ascending."""
     genes: NDArray[np.intp] | None = None
     """Positions of the genes that it looks at, if not all."""
 
@@ -136,13 +142,13 @@ class Likeness:
         metric = rule.subspace.metric
         rows = metric.standardize(cells, numbers)
         sizes = np.bincount(labels, minlength=n_labels)
-        sums = rows.combine(np.eye(n_labels)[labels])
-        means = sums / np.maximum(sizes, 1)
-        # From the mean of the others, which follows from that of all: n / (n − 1) times as far.
+        means = rows.combine(np.eye(n_labels)[labels]) / np.maximum(sizes, 1)
         distances = _squared_distances(rows, means)[np.arange(len(labels)), labels]
-        distances *= (sizes / np.maximum(sizes - 1, 1))[labels] ** 2
-        own = [np.sort(distances[labels == label]) if sizes[label] > 1 else np.empty(0) for label in range(n_labels)]
-        return cls(metric, means, own, rule.genes)
+        # The mean of the n − 1 others follows from that of all: from it a cell is n / (n − 1) times as far.
+        several = sizes[labels] > 1
+        n = sizes[labels][several]
+        own = distances[several] * n / (n - 1)
+        return cls(metric, means, sizes, np.sort(own), rule.genes)
 
     def __call__(self, cells: Any) -> NDArray[np.float64]:
         """Squared distances of the rows of a dense or CSR matrix from the labels' means."""
@@ -160,16 +166,13 @@ class Likeness:
         return distances
 
     def typicality(self, distances: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
-        """For each cell the share of its label's cells that lie as far from their mean, itself among them.
+        """For each cell the share of the labelled cells that lie as far from the mean of their label, it among them.
 
-        If it is one of them, this is below any number with that probability at most (a conformal p-value).
+        If it is like one of them, this is below any number with that probability at most (a conformal p-value).
         """
-        typical = np.ones(len(labels))
-        for label in np.unique(labels):
-            own, here = self.own[label], np.flatnonzero(labels == label)
-            n_nearer = np.searchsorted(own, distances[here, label])
-            typical[here] = (1 + len(own) - n_nearer) / (1 + len(own))
-        return typical
+        n = self.sizes[labels]
+        n_nearer = np.searchsorted(self.own, distances[np.arange(len(labels)), labels] * (n / (n + 1)))
+        return (1 + len(self.own) - n_nearer) / (1 + len(self.own))
 
 
 def _squared_distances(rows: Any, means: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,8 +80,7 @@ def transfer(
     min_confidence
         Leave cells without a label whose label gets less than this share of the vote. By default none.
     min_typicality
-        Leave cells without a label whose typicality is below this, for example 0.05. By default none. Labels with few
-        cells in the reference lose none: of 19 cells none can be below 0.05.
+        Leave cells without a label whose typicality is below this, for example 0.05. By default none.
     n_jobs
         Number of threads, by default ``scanpy.settings.n_jobs``.
 
@@ -94,8 +93,8 @@ def transfer(
     ``adata_new.obs[key_added + "_confidence"]``
         Share of the vote that the label got, up to 1.
     ``adata_new.obs[key_added + "_typicality"]``
-        The part of the reference's cells with this label that lie as far from the mean of the others as this cell, from
-        nearly 0 to 1. Of cells that belong to the label one in twenty is below 0.05.
+        The part of the reference's cells that lie as far from the mean of their label's other cells as this one does
+        from that of its label, from nearly 0 to 1. Of cells like those of the reference one in twenty is below 0.05.
     ``adata_new.obsm["X_" + key_added]``
         Where the cells lie in the reference's fused embedding.
     ``adata_new.uns[key_added]``
