@@ -309,7 +309,7 @@ def rule(data: Path) -> str:
         speakers = Speakers.of(embedded.rule, embedded.rows, found, n_clusters)
         nearness = np.concatenate(
             map_blocks(
-                lambda cells, first: speakers.profiles.nearness(speakers.rule.standardize(cells, first)), adata.X
+                lambda cells, first: speakers.profiles.compare(speakers.rule.standardize(cells, first))[0], adata.X
             )
         )
         return {

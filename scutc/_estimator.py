@@ -29,7 +29,7 @@ from ._validation import (
 )
 from .core import pipeline
 from .core.affinities import AFFINITIES, COSINES, ORDERS
-from .core.blocks import check_finite, check_readable, is_out_of_memory
+from .core.blocks import check_finite, check_readable, check_unmasked, is_out_of_memory
 from .core.genes import MIN_CELLS, MIN_GENES, MIN_KEPT
 from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
 from .core.metric import METRICS, usable_metric
@@ -233,7 +233,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         + '. Those of ``"admm"`` are the paper\'s μ, ρ, μmax and ε, the latter relative to the largest entry.',
         default=None,
     )
-    random_state: int | np.random.RandomState | None = parameter(
+    random_state: int | np.random.RandomState | np.random.Generator | None = parameter(
         check_seed,
         "Seed for the samples of anchors and pairs, parts of the genes and landmarks. The same seed gives the same "
         "result on any number of threads.",
@@ -442,6 +442,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         if is_out_of_memory(X):
             check_readable(X, min_samples)
             return validate_data(self, X, reset=reset, skip_check_array=True)
+        check_unmasked(X)
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=min_samples
         )

@@ -137,8 +137,8 @@ def check_nonnegative_number(name: str, value: Any) -> None:
 
 def check_n_jobs(name: str, value: Any) -> None:
     """Raise on a number of threads that is none."""
-    if value == 0:
-        msg = f"{name}=0 is no number of threads. Use 1, or -1 for all cores."
+    if value is not None and (not is_integer(value) or value == 0):
+        msg = f"{name}={value!r} is no number of threads. Use 1 or more, or -1 for all cores."
         raise ValueError(msg)
 
 
@@ -163,9 +163,11 @@ class FunctionOrNone:
 
 
 def check_seed(name: str, value: Any) -> None:
-    """Raise on an integer that cannot be a seed."""
-    if is_integer(value) and not 0 <= value < 2**32:
-        msg = f"{name}={value!r} is not a seed: an integer from 0 to 2**32 - 1 is."
+    """Raise on what is neither a seed nor a generator, nor nothing."""
+    if value is None or value is np.random or isinstance(value, np.random.RandomState | np.random.Generator):
+        return
+    if not is_integer(value) or not 0 <= value < 2**32:
+        msg = f"{name}={value!r} is not a seed: an integer from 0 to 2**32 - 1 is, or a generator of numpy."
         raise ValueError(msg)
 
 
@@ -173,6 +175,8 @@ def draw_seed(random_state: Any) -> int:
     """The seed itself, or one that is drawn from a generator."""
     if is_integer(random_state):
         return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(np.iinfo(np.int32).max))
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 

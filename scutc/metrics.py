@@ -179,26 +179,39 @@ def score(adata: AnnData, key: str, truth_key: str) -> pd.Series:
     if not isinstance(adata, AnnData):
         msg = f"adata is a {type(adata).__name__}, not an AnnData. For plain labels use the functions of scutc.metrics."
         raise TypeError(msg)
-    truth, labels = read_obs(adata, truth_key, "truth_key"), read_obs(adata, key, "key")
+    for name, column in (("key", key), ("truth_key", truth_key)):
+        if np.ndim(column) > 0:
+            msg = (
+                f"{name} is a {type(column).__name__}, not the name of a column of adata.obs. For labels themselves "
+                "use the functions of scutc.metrics, such as scutc.metrics.adjusted_rand(truth, labels)."
+            )
+            raise TypeError(msg)
+    truth, labels = _check_labels(
+        read_obs(adata, truth_key, "truth_key"),
+        read_obs(adata, key, "key"),
+        names=(f"adata.obs[{truth_key!r}]", f"adata.obs[{key!r}]"),
+    )
     return pd.Series({name: metric(truth, labels) for name, metric in METRICS.items()}, name=key)
 
 
-def _check_labels(truth: Any, labels: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _check_labels(
+    truth: Any, labels: Any, names: tuple[str, str] = ("truth", "labels")
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Both as integers 0, 1, …; raise where they cannot be compared."""
-    codes = {"truth": _encode(truth, "truth"), "labels": _encode(labels, "labels")}
-    n_truth, n_labels = map(len, codes.values())
+    codes = [_encode(values, name) for values, name in zip((truth, labels), names, strict=True)]
+    n_truth, n_labels = map(len, codes)
     if n_truth != n_labels:
         msg = f"truth has {n_truth} samples, labels has {n_labels}: give one of each per sample."
         raise ValueError(msg)
     if n_truth == 0:
         msg = "truth and labels are empty: there is nothing to compare."
         raise ValueError(msg)
-    missing = {name: int((values < 0).sum()) for name, values in codes.items()}
-    if any(missing.values()):
-        counts = " and ".join(f"{count} of {n_truth} in {name}" for name, count in missing.items() if count)
-        msg = f"Labels are missing: {counts}. Leave these samples out of both first."
+    missing = [int((values < 0).sum()) for values in codes]
+    if any(missing):
+        counts = [f"{count} of {n_truth} in {name}" for count, name in zip(missing, names, strict=True) if count]
+        msg = f"Labels are missing: {' and '.join(counts)}. Leave these samples out of both first."
         raise ValueError(msg)
-    return codes["truth"], codes["labels"]
+    return codes[0], codes[1]
 
 
 def _encode(values: Any, name: str) -> NDArray[np.intp]:

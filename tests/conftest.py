@@ -17,6 +17,10 @@ from threadpoolctl import threadpool_limits
 mpl.use("Agg")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fuzz", type=int, default=None, help="number of random cases in test_fuzz.py")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread():
     """Tests run in parallel, one process for each core: threads of BLAS would only wait for each other."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from threading import Lock
+from threading import Lock, Timer
 from typing import TYPE_CHECKING
 
 import anndata
@@ -429,6 +429,49 @@ def test_interruption_between_blocks_leaves_adata_untouched(groups, place, pass_
         scutc.tl.utc(adata, 3, n_landmarks=N_LANDMARKS, n_jobs=n_jobs)
     assert len(passes) == pass_number
     assert snapshot(adata) == before
+
+
+def test_small_chunks_are_read_together():
+    X = np.random.default_rng(0).poisson(1.0, size=(60, 60)).astype(np.float32)
+    for convert in (np.asarray, sparse.csr_matrix):
+        matrix = da.from_array(X, chunks=((1,) * 10 + (0, 5, 20) + (1,) * 25, -1)).map_blocks(convert)
+        blocks = map_blocks(lambda rows, first: (first, dense(rows)), matrix)
+        # A quarter of 1200 entries are 5 cells; what is larger stays alone.
+        assert [first for first, _ in blocks] == [0, 5, 10, 15, *range(35, 60, 5)]
+        np.testing.assert_array_equal(np.concatenate([rows for _, rows in blocks]), X)
+
+
+def test_progress_counts_the_blocks_that_chunks_are_read_in():
+    counts = []
+    matrix = da.ones((60, 60), chunks=(1, -1))
+    blocks = map_blocks(lambda rows, first: first, matrix, progress=lambda steps: counts.append(len(steps)) or steps)
+    assert counts == [len(blocks)] == [12]
+
+
+@pytest.mark.parametrize("n_landmarks", [N_LANDMARKS, None])
+@pytest.mark.parametrize("convert", [None, sparse.csr_matrix])
+def test_chunks_of_one_cell_give_the_same(groups, expected, convert, n_landmarks):
+    adata = AnnData(dask_of(convert, chunks=1)(groups.X, None))
+    scutc.tl.utc(adata, 4, n_landmarks=n_landmarks)
+    assert_same(adata, expected["correlation", n_landmarks])
+
+
+def test_a_cluster_without_workers_is_waited_for_and_that_is_said_once(groups, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("scutc.core.blocks.PATIENCE", 0.1)
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=False, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        later = Timer(1.0, cluster.scale, [1])
+        later.start()
+        with pytest.warns(UserWarning, match="has no workers: waiting until there are some") as warned:
+            heights = map_blocks(lambda rows, first: len(rows), da.from_array(groups.X, chunks=(60, -1)))
+        later.join()
+    assert heights == [60, 60, 60]
+    assert len([warning for warning in warned if "no workers" in str(warning.message)]) == 1
 
 
 @pytest.fixture(scope="module")

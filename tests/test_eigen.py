@@ -65,7 +65,8 @@ def test_an_iterative_solver_that_fails_is_followed_by_a_dense_one(monkeypatch):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(symmetric())[::-1][:3])
 
 
-def test_a_driver_that_fails_on_equal_eigenvalues_is_followed_by_another(monkeypatch):
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_a_driver_that_fails_on_equal_eigenvalues_is_followed_by_another(in_blocks, monkeypatch):
     eigh, drivers = linalg.eigh, []
 
     def failing(matrix, driver=None, **kwargs):
@@ -75,16 +76,21 @@ def test_a_driver_that_fails_on_equal_eigenvalues_is_followed_by_another(monkeyp
         return eigh(matrix, driver=driver, **kwargs)
 
     monkeypatch.setattr(eigen.linalg, "eigh", failing)
-    values, vectors = leading_eigenpairs(symmetric(), 3)
-    assert drivers == [None, "evd"]
+    if in_blocks:
+        monkeypatch.setattr(eigen, "MAX_CACHED", 10)
+        monkeypatch.setattr(eigen, "eigsh", None)
+    values, vectors = leading_eigenpairs(symmetric(), 3, max_dense=10 if in_blocks else None, in_blocks=in_blocks)
+    assert drivers[:2] == [None, "evd"]
     np.testing.assert_allclose(values, np.linalg.eigvalsh(symmetric())[::-1][:3])
     assert vectors.shape == (40, 3)
 
 
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("parameters", [{}, {"n_landmarks": 10}, {"solver": "ascent"}, {"solver": "admm"}])
 @pytest.mark.parametrize(("n_cells", "n_genes"), [(20, 10), (40, 500)])
-def test_many_copies_of_two_cells_are_clustered(n_cells, n_genes):
+def test_many_copies_of_two_cells_are_clustered(n_cells, n_genes, parameters):
     X = np.repeat(np.random.default_rng(0).random((2, n_genes)), n_cells // 2, axis=0)
-    assert UTC(2).fit(X).labels_.tolist() == [0] * (n_cells // 2) + [1] * (n_cells // 2)
+    assert UTC(2, **parameters).fit(X).labels_.tolist() == [0] * (n_cells // 2) + [1] * (n_cells // 2)
 
 
 def test_signs_are_those_of_the_largest_entry():

@@ -284,26 +284,6 @@ def test_some_label_is_always_named(n_neighbors):
     assert choose(shares, np.arange(n_neighbors) + np.zeros((4, 1)), n_neighbors).tolist() == [n_neighbors - 1] * 4
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
-def test_nearness_to_mean_profiles_equals_that_of_the_formula(metric, container):
-    landmarks, cells = profiles(30), profiles(12, seed=1)
-    labels = np.arange(30) % 4
-    rule = Rule.of(container(landmarks), metric, 6)
-    speakers = Speakers.of(rule, container(landmarks), labels, 5)
-    found = speakers.profiles.nearness(rule.standardize(container(cells), 0))
-    points, new = (
-        standardized(X) if metric == "correlation" else (X - landmarks.mean(axis=0)) / unit(landmarks)
-        for X in (landmarks, cells)
-    )
-    means = np.array([points[labels == label].mean(axis=0) for label in range(4)])
-    if metric == "correlation":
-        means /= np.linalg.norm(means, axis=1, keepdims=True)
-    expected = [[mean @ cell - mean @ mean / 2 for mean in means] for cell in new]
-    np.testing.assert_allclose(found[:, :4], expected, atol=1e-9)
-    np.testing.assert_array_equal(found[:, 4], 0.0)  # a label that no cell has
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_mean_profiles_tell_more_labels_right_than_the_vote(seed):
     # Shallow counts of ten groups; landmarks are means of ten cells, but of the last group there are few.

@@ -198,3 +198,19 @@ def test_score_wants_an_anndata(labelled):
 def test_score_of_clusters_that_utc_wrote(adata):
     scutc.tl.utc(adata, n_clusters=3)
     assert (score(adata, "utc", "group") == 1.0).all()
+
+
+def test_score_says_which_column_misses_labels(labelled):
+    labelled.obs["some"] = labelled.obs["utc"].astype(object).where(np.arange(8) > 1)
+    with pytest.raises(ValueError, match=r"^Labels are missing: 2 of 8 in adata.obs\['some'\]\. Leave"):
+        score(labelled, "some", "cell_type")
+    with pytest.raises(ValueError, match=r"2 of 8 in adata.obs\['some'\] and 2 of 8 in adata.obs\['some'\]"):
+        score(labelled, "some", "some")
+
+
+@pytest.mark.parametrize("convert", [pd.Series, np.array, list])
+def test_score_says_what_to_do_with_labels_instead_of_a_column(labelled, convert):
+    with pytest.raises(TypeError, match=r"^key is a \w+, not the name of a column.*adjusted_rand"):
+        score(labelled, convert(LABELS), "cell_type")
+    with pytest.raises(TypeError, match=r"^truth_key is a \w+, not the name"):
+        score(labelled, "utc", convert(TRUTH))

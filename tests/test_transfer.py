@@ -544,3 +544,58 @@ def test_interruption_leaves_new_cells_untouched(halves, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         scutc.tl.transfer(*halves)
     assert snapshot(halves[0]) == before
+
+
+def test_cells_of_a_type_that_the_reference_lacks_can_be_left_without_a_label(halves):
+    new, reference = halves
+    reference = reference[reference.obs["group"] != "2"].copy()
+    scutc.tl.utc(reference, 2)
+    scutc.tl.transfer(kept := new.copy(), reference)
+    unknown = (new.obs["group"] == "2").to_numpy()
+    assert not kept.obs["utc"].isna().any()
+    assert (kept.obs["utc_typicality"][unknown] < 0.05).all()
+    assert kept.obs["utc_typicality"][~unknown].median() > 0.3
+    scutc.tl.transfer(new, reference, min_typicality=0.05)
+    assert new.obs["utc"][unknown].isna().all()
+    assert new.obs["utc"][~unknown].isna().mean() < 0.1
+    assert new.obs["utc"].dtype == kept.obs["utc"].dtype
+    np.testing.assert_array_equal(new.obs["utc_typicality"], kept.obs["utc_typicality"])
+    np.testing.assert_array_equal(new.obsm["X_utc"], kept.obsm["X_utc"])
+    assert new.uns["utc"]["params"]["min_typicality"] == 0.05
+
+
+def test_cells_with_a_small_share_of_the_vote_can_be_left_without_a_label(halves):
+    new, reference = halves
+    first, second = (reference.X[reference.obs["group"] == group].mean(axis=0) for group in ("0", "1"))
+    new.X[0] = (first + second) / 2
+    scutc.tl.transfer(new, reference, min_confidence=0.8)
+    doubtful = new.obs["utc_confidence"] < 0.8
+    assert doubtful.iloc[0]
+    assert new.obs["utc"].isna().tolist() == doubtful.tolist()
+
+
+@pytest.mark.parametrize("name", ["min_confidence", "min_typicality"])
+@pytest.mark.parametrize("value", [0, 1.5, "0.5", True])
+def test_thresholds_are_shares(halves, name, value):
+    with pytest.raises(ValueError, match=f"^{name}=.* is not a number above 0 and at most 1"):
+        scutc.tl.transfer(*halves, **{name: value})
+
+
+def test_typicality_is_the_same_wherever_new_cells_lie(halves):
+    new, reference = halves
+    lazy = chunked(new.copy(), 7, sparse.csr_matrix)
+    shuffled = new[:, ::-1].copy()
+    for adata in (new, lazy, shuffled):
+        scutc.tl.transfer(adata, reference)
+    np.testing.assert_allclose(lazy.obs["utc_typicality"], new.obs["utc_typicality"])
+    np.testing.assert_allclose(shuffled.obs["utc_typicality"], new.obs["utc_typicality"])
+
+
+def test_labels_that_are_missing_survive_a_file_and_are_drawn(halves, tmp_path):
+    new, reference = halves
+    scutc.tl.transfer(new, reference, min_typicality=0.3)
+    assert new.obs["utc"].isna().any()
+    new.write_h5ad(tmp_path / "new.h5ad")
+    read = anndata.read_h5ad(tmp_path / "new.h5ad")
+    assert read.obs["utc"].isna().tolist() == new.obs["utc"].isna().tolist()
+    scutc.pl.embedding(read, show=False)

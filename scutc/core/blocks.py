@@ -6,6 +6,7 @@ gives such rows for a slice, as backed matrices do: h5py and zarr arrays, anndat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,13 +17,20 @@ from scipy import sparse
 
 from . import parallel
 from .parallel import Progress, no_progress, one_blas_thread, row_blocks
+from .warn import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
 T = TypeVar("T")
+
+# Every block has its price. So small chunks of a Dask array are read together, up to this part of the entries of other
+# blocks: as a rule there remain more blocks than threads or workers.
+PART_OF_CHUNKS = 0.25
+# Seconds without any result, after which to see whether the cluster has workers at all.
+PATIENCE = 30.0
 
 
 def in_memory(matrix: Any) -> bool:
@@ -66,6 +74,19 @@ def check_readable(matrix: Any, min_rows: int = 1) -> None:
     if matrix.shape[0] < min_rows:
         msg = f"Found array with {matrix.shape[0]} sample(s), but a minimum of {min_rows} is required."
         raise ValueError(msg)
+    if matrix.shape[1] == 0:
+        msg = f"Found array with 0 feature(s) (shape={matrix.shape}), but a minimum of 1 is required."
+        raise ValueError(msg)
+
+
+def check_unmasked(matrix: Any) -> None:
+    """Raise on a numpy array some of whose values are masked: what lies under a mask is no value."""
+    if np.ma.is_masked(matrix):
+        msg = (
+            "The matrix is a masked array with masked values, which cannot be clustered: fill them, for example with "
+            ".filled(0), or remove their cells or genes."
+        )
+        raise ValueError(msg)
 
 
 def _check_row_chunks(matrix: Any) -> None:
@@ -81,23 +102,40 @@ def _check_row_chunks(matrix: Any) -> None:
         raise ValueError(msg)
 
 
+class NonFiniteError(ValueError):
+    """Some values are NaN or infinite, the first that of this cell, by its number in the data, and this gene."""
+
+    def __init__(self, message: str, cell: int, gene: int) -> None:
+        super().__init__(message)
+        self.cell, self.gene = cell, gene
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it may come from another process
+        return type(self), (str(self), self.cell, self.gene)
+
+
 def check_finite(values: Any, numbers: NDArray[np.intp] | None = None) -> None:
     """Raise on NaN and infinite values, and say how many and where; ``numbers`` are the rows' numbers in the data."""
     stored = values.data if sparse.issparse(values) else values
-    if stored.dtype.kind != "f" or np.isfinite(stored.sum(dtype=np.float64)):
+    if stored.dtype.kind != "f":
         return
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum
+        if np.isfinite(stored.sum(dtype=np.float64)):
+            return
     n_nan, n_infinite = int(np.isnan(stored).sum()), int(np.isinf(stored).sum())
     if n_nan or n_infinite:
-        entries = sparse.coo_array(values)
-        bad = ~np.isfinite(entries.data)
-        rows, genes = entries.row[bad], entries.col[bad]
+        if sparse.issparse(values):
+            entries = values.tocoo()
+            bad = ~np.isfinite(entries.data)
+            rows, genes = entries.row[bad], entries.col[bad]
+        else:
+            rows, genes = np.nonzero(~np.isfinite(values))
         first = np.lexsort((genes, rows))[0]
+        cell, gene = int(rows[first] if numbers is None else numbers[rows[first]]), int(genes[first])
         msg = (
-            f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell "
-            f"{rows[first] if numbers is None else numbers[rows[first]]}, gene {genes[first]} (counted from 0, genes "
-            "among those that are used): impute or remove them."
+            f"The matrix holds {n_nan} NaN and {n_infinite} infinite values, the first in cell {cell}, gene {gene} "
+            "(counted from 0, genes among those that are used): impute or remove them."
         )
-        raise ValueError(msg)
+        raise NonFiniteError(msg, cell, gene)
 
 
 def map_blocks(
@@ -105,18 +143,16 @@ def map_blocks(
 ) -> list[T]:
     """Call ``function(rows, first)`` on all blocks of rows, where ``first`` is the position of the first of them.
 
-    Blocks of a Dask array are its chunks; with a ``dask.distributed`` client they run on its workers. All else runs in
-    threads, each of which loads its own block, so that no more blocks are in memory than there are threads.
+    Blocks of a Dask array are its chunks, small ones together; with a ``dask.distributed`` client they run on its
+    workers. All else runs in threads, each of which loads its own block, so that no more blocks are in memory than
+    there are threads.
     """
     if is_dask(matrix):
-        starts = np.cumsum([0, *matrix.chunks[0][:-1]]).tolist()
-        sized = zip(matrix.to_delayed().ravel(), starts, matrix.chunks[0], strict=True)
-        # Filtering cells leaves chunks without any.
-        chunks = [(chunk, start) for chunk, start, n_rows in sized if n_rows]
+        groups = _group_chunks(matrix)
         client = _dask_client()
         if client is not None:
-            return _map_on_workers(client, function, chunks, progress)
-        return _map_dask_in_threads(function, chunks, n_jobs, progress)
+            return _map_on_workers(client, function, groups, progress)
+        return _map_dask_in_threads(function, groups, n_jobs, progress)
     if sparse.issparse(matrix):
         matrix = as_rows(matrix)
     blocks = row_blocks(matrix.shape[0], matrix.shape[1], parallel.ENTRIES_TO_READ)
@@ -165,6 +201,7 @@ def select_genes(matrix: Any, genes: NDArray[np.intp]) -> Any:
 
 def as_rows(matrix: Any) -> Any:
     """A matrix in memory as a numpy array, or in CSR format with each entry once and in order; it stays as it is."""
+    check_unmasked(matrix)
     if not sparse.issparse(matrix):
         return np.asarray(matrix)
     rows = matrix.tocsr()
@@ -183,23 +220,68 @@ def _run_on_slice(function: Callable[[Any, int], T], matrix: Any, rows: slice) -
     return function(as_rows(matrix[rows]), rows.start)
 
 
+@dataclass(frozen=True, eq=False)
+class _Chunks:
+    """Consecutive chunks of a Dask array, which make up a block."""
+
+    lazy: list[Any]
+    shapes: list[tuple[int, int]]
+    """What the array says of them."""
+    first: int
+    """Position of their first row."""
+
+
+def _group_chunks(matrix: Any) -> list[_Chunks]:
+    """The chunks of a Dask array, small ones together."""
+    n_genes = matrix.shape[1]
+    max_rows = PART_OF_CHUNKS * parallel.ENTRIES_TO_READ / n_genes
+    groups: list[_Chunks] = []
+    first = n_rows = 0
+    for chunk, height in zip(matrix.to_delayed().ravel(), matrix.chunks[0], strict=True):
+        if not height:  # filtering cells leaves chunks without any
+            continue
+        if not groups or n_rows + height > max_rows:
+            groups.append(_Chunks([], [], first))
+            n_rows = 0
+        groups[-1].lazy.append(chunk)
+        groups[-1].shapes.append((height, n_genes))
+        n_rows += height
+        first += height
+    return groups
+
+
+def _run_on_chunks(
+    function: Callable[[Any, int], T], chunks: Sequence[Any], shapes: Sequence[tuple[int, int]], first: int
+) -> T:
+    for chunk, shape in zip(chunks, shapes, strict=True):
+        if chunk.shape != shape:
+            msg = (
+                f"A chunk of the Dask array is of shape {chunk.shape}, but the array says {shape}: what it was made by "
+                "has other rows or genes than it was said to have. Call compute_chunk_sizes() on the array, or mend "
+                "the function that was given to map_blocks."
+            )
+            raise ValueError(msg)
+    rows = [as_rows(chunk) for chunk in chunks]
+    return function(rows[0] if len(rows) == 1 else stack(rows), first)
+
+
 def _map_dask_in_threads(
-    function: Callable[[Any, int], T], chunks: Sequence[tuple[Any, int]], n_jobs: int | None, progress: Progress
+    function: Callable[[Any, int], T], groups: Sequence[_Chunks], n_jobs: int | None, progress: Progress
 ) -> list[T]:
     import dask
     from dask.delayed import delayed as lazily
 
-    steps = iter(progress(chunks))
+    steps = iter(progress(groups))
     lock = Lock()
 
-    def run(block: Any, first: int) -> T:
-        result = function(as_rows(block), first)
+    def run(chunks: Sequence[Any], shapes: Sequence[tuple[int, int]], first: int) -> T:
+        result = _run_on_chunks(function, chunks, shapes, first)
         with lock:
             next(steps)
         return result
 
     # All chunks at once: what they have in common, such as means of all cells, is then computed once.
-    tasks = [lazily(run)(chunk, first) for chunk, first in chunks]
+    tasks = [lazily(run)(group.lazy, group.shapes, group.first) for group in groups]
     results = dask.compute(*tasks, scheduler="threads", num_workers=effective_n_jobs(n_jobs))
     for _ in steps:  # ends the progress bar
         pass
@@ -225,16 +307,16 @@ def _dask_client() -> Any:
 
 
 def _map_on_workers(
-    client: Any, function: Callable[[Any, int], T], chunks: Iterable[tuple[Any, int]], progress: Progress
+    client: Any, function: Callable[[Any, int], T], groups: Sequence[_Chunks], progress: Progress
 ) -> list[T]:
     from dask.delayed import delayed as lazily
-    from distributed import as_completed
 
     # A task of its own, so that it is sent once and not with each chunk, and made again if its worker dies.
     shared = lazily(_identity)(function)
-    futures = client.compute([lazily(_run_on_worker)(shared, chunk, first) for chunk, first in chunks])
+    run = lazily(_run_on_worker)
+    futures = client.compute([run(shared, group.lazy, group.shapes, group.first) for group in groups])
     try:
-        for _, future in zip(progress(futures), as_completed(futures), strict=True):
+        for _, future in zip(progress(futures), _completed(client, futures), strict=True):
             if future.status == "error":
                 future.result()
         return client.gather(futures)
@@ -243,10 +325,32 @@ def _map_on_workers(
         raise
 
 
+def _completed(client: Any, futures: Sequence[Any]) -> Iterator[Any]:
+    """The futures as they are completed; a warning, once, where that takes long because there are no workers."""
+    from distributed import as_completed
+
+    waiting, warned = set(futures), False
+    while waiting:
+        try:
+            for future in as_completed(list(waiting), timeout=PATIENCE):
+                waiting.remove(future)
+                yield future
+        except TimeoutError:
+            if not warned and not client.nthreads():
+                warned = True
+                msg = (
+                    f"The cluster of {client!r} has no workers: waiting until there are some. Start workers, or "
+                    "interrupt and close the client to work in threads."
+                )
+                warn(msg)
+
+
 def _identity(value: T) -> T:
     return value
 
 
 @one_blas_thread
-def _run_on_worker(function: Callable[[Any, int], T], block: Any, first: int) -> T:
-    return function(as_rows(block), first)
+def _run_on_worker(
+    function: Callable[[Any, int], T], chunks: Sequence[Any], shapes: Sequence[tuple[int, int]], first: int
+) -> T:
+    return _run_on_chunks(function, chunks, shapes, first)

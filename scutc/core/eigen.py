@@ -54,10 +54,15 @@ def leading_eigenpairs(
         except ArpackError:  # no convergence, or nothing to find, as between identical cells
             pass
     dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+    return _dense_eigenpairs(dense, n_pairs)
+
+
+def _dense_eigenpairs(matrix: NDArray[Any], n_pairs: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    size = len(matrix)
     try:
-        values, vectors = linalg.eigh(dense, subset_by_index=(size - n_pairs, size - 1))
+        values, vectors = linalg.eigh(matrix, subset_by_index=(size - n_pairs, size - 1))
     except linalg.LinAlgError:  # that driver may fail on many equal eigenvalues, as between duplicated cells
-        values, vectors = linalg.eigh(dense, driver="evd")
+        values, vectors = linalg.eigh(matrix, driver="evd")
     return values[: -n_pairs - 1 : -1], vectors[:, : -n_pairs - 1 : -1]
 
 
@@ -94,9 +99,7 @@ def _ritz_pairs(
     basis: NDArray[Any], images: NDArray[Any], n_pairs: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The best eigenpairs in the span of orthonormal vectors, whose images are known, and the residuals' lengths."""
-    size = basis.shape[1]
-    values, mixtures = linalg.eigh(basis.T @ images, subset_by_index=(size - n_pairs, size - 1))
-    values, mixtures = values[::-1], mixtures[:, ::-1]
+    values, mixtures = _dense_eigenpairs(basis.T @ images, n_pairs)
     vectors = basis @ mixtures
     return values, vectors, linalg.norm(images @ mixtures - vectors * values, axis=0)
 

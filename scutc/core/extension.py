@@ -6,7 +6,7 @@ like its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 from .affinities.neighborhoods import scatter_rows
 from .blocks import check_finite, map_blocks, stack
 from .metric import UndefinedCellsError
-from .parallel import Progress, no_progress, one_blas_thread, row_blocks
+from .parallel import Progress, no_progress, numpy_defaults, one_blas_thread, row_blocks
+from .profiles import MeanProfiles, Typicality
 from .subspace import Subspace
 
 if TYPE_CHECKING:
@@ -42,12 +43,17 @@ class Standardized:
     """Positions of the cells that have a row."""
     n_cells: int
 
-    def project(self, directions: NDArray[np.float64], center: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where cells lie along directions, seen from a point; in the middle, those of which nothing is known."""
-        coordinates = np.zeros((self.n_cells, directions.shape[1]))
-        if len(self.speaking):
-            coordinates[self.speaking] = self.rows.project(directions) - center
-        return coordinates
+    def project(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Inner products of cells with directions, genes × directions; 0 of those of which nothing is known."""
+        products = np.zeros((self.n_cells, directions.shape[1]))
+        products[self.speaking] = self.rows.project(directions)
+        return products
+
+    def squared_lengths(self) -> NDArray[np.float64]:
+        """Squared length of each cell; those of which nothing is known are infinitely far from all."""
+        squares = np.full(self.n_cells, np.inf)
+        squares[self.speaking] = self.rows.squared_lengths()
+        return squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +73,7 @@ class Rule:
     """Positions of the genes that it looks at, if not all."""
 
     @classmethod
+    @numpy_defaults
     @one_blas_thread
     def of(
         cls,
@@ -107,7 +114,8 @@ class Rule:
 
     def weigh(self, cells: Standardized) -> sparse.csr_array:
         """Cells × landmarks."""
-        coordinates = cells.project(self.subspace.directions, self.subspace.center)
+        coordinates = np.zeros((cells.n_cells, self.landmarks.shape[1]))  # the middle, where nothing is known of a cell
+        coordinates[cells.speaking] = cells.rows.project(self.subspace.directions) - self.subspace.center
         coordinates *= _shrinkage(coordinates, self.landmarks)
         n_nearest = min(self.n_neighbors + 1, len(self.landmarks))
         search = NearestNeighbors(n_neighbors=n_nearest, algorithm="brute").fit(self.landmarks)
@@ -115,6 +123,7 @@ class Rule:
         weights = _weights(distances**2)
         return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self.landmarks))
 
+    @numpy_defaults
     @one_blas_thread
     def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
         """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
@@ -140,37 +149,14 @@ def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanProfiles:
-    """The mean of the cells of each label, as a metric sees them, made a cell itself: of length 1 if cells are."""
-
-    directions: NDArray[np.float64]
-    """Genes × labels."""
-    half_squares: NDArray[np.float64]
-    """Half of their squared lengths."""
-
-    @classmethod
-    def of(cls, rows: StandardRows, labels: NDArray[np.intp], n_labels: int) -> MeanProfiles:
-        """Those of the rows of each label; a label without any has that of nothing."""
-        members = np.eye(n_labels)[labels]
-        means = rows.combine(members / np.maximum(members.sum(axis=0), 1.0))
-        squares = (means**2).sum(axis=0)
-        if rows.unit:
-            means /= np.sqrt(np.where(squares > 0, squares, 1.0))
-            squares = np.where(squares > 0, 1.0, 0.0)
-        return cls(means, squares / 2)
-
-    def nearness(self, cells: Standardized) -> NDArray[np.float64]:
-        """Cells × labels: less the farther a cell is from the mean, by half the squared distance."""
-        return cells.project(self.directions, self.half_squares)
-
-
-@dataclass(frozen=True, eq=False)
 class Placed:
     """What cells have from those that speak for them."""
 
     weights: sparse.csr_array
     """Cells × those that speak."""
     labels: NDArray[np.intp]
+    squared_distances: NDArray[np.float64]
+    """Of each cell from the mean profile of its label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,23 +169,31 @@ class Speakers:
     profiles: MeanProfiles
 
     @classmethod
+    @numpy_defaults
     @one_blas_thread
     def of(cls, rule: Rule, cells: Any, labels: NDArray[np.intp], n_labels: int) -> Speakers:
         """The rows of the dense or CSR matrix that the rule was made of."""
-        return cls(rule, labels, n_labels, MeanProfiles.of(rule.subspace.metric.standardize(cells), labels, n_labels))
+        rows = rule.subspace.metric.standardize(cells)
+        return cls(rule, labels, n_labels, MeanProfiles.of(rows, labels, n_labels))
+
+    def typicality(self, cells: Any) -> Typicality:
+        """How typical these cells, of which the rule was made, are of their labels, to compare others with."""
+        return Typicality.of(self.profiles, self.rule.subspace.metric.standardize(cells), self.labels)
 
     def __call__(self, cells: Any, first: int) -> Placed:
         """For a block of rows, the first of which has this number in the data."""
         standardized = self.rule.standardize(cells, first)
         weights = self.rule.weigh(standardized)
-        shares = vote(weights, self.labels, self.n_labels)
-        return Placed(weights, choose(shares, self.profiles.nearness(standardized), self.rule.n_neighbors))
+        nearness, squared = self.profiles.compare(standardized)
+        labels = choose(vote(weights, self.labels, self.n_labels), nearness, self.rule.n_neighbors)
+        return Placed(weights, labels, squared[np.arange(len(labels)), labels])
 
+    @numpy_defaults
     @one_blas_thread
     def place(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> Placed:
-        """For the rows of a matrix in memory or out of it."""
+        """For the rows of a matrix in memory or out of it, which is read once."""
         blocks = map_blocks(self, matrix, n_jobs, progress)
-        return Placed(stack([each.weights for each in blocks]), np.concatenate([each.labels for each in blocks]))
+        return Placed(*(stack([getattr(each, part.name) for each in blocks]) for part in fields(Placed)))
 
 
 def choose(shares: NDArray[np.float64], nearness: NDArray[np.float64], n_neighbors: int) -> NDArray[np.intp]:

@@ -73,12 +73,16 @@ class GeneScreen:
     """The score that is expected of a gene without structure."""
 
 
-def screen_genes(cells: Any, settings: Settings) -> GeneScreen | None:
-    """Judge the genes of a dense or CSR matrix, cells × genes; ``None`` where there are too few of either."""
+def screen_genes(cells: Any, settings: Settings, numbers: NDArray[np.intp] | None = None) -> GeneScreen | None:
+    """Judge the genes of a dense or CSR matrix, cells × genes; ``None`` where there are too few of either.
+
+    ``numbers`` are the cells' numbers in the data, for errors.
+    """
     n_cells, n_genes = cells.shape
     if n_genes < MIN_GENES or n_cells < MIN_CELLS:
         return None
-    genes = Genes(cells[evenly_spread(n_cells, MAX_CELLS)], settings.metric)
+    some = evenly_spread(n_cells, MAX_CELLS)
+    genes = Genes(cells[some], settings.metric, some if numbers is None else numbers[some])
     rng = np.random.default_rng([settings.seed, n_genes])
     fold = rng.permutation(np.arange(n_genes) % N_FOLDS)
     scores, p_values = np.empty(n_genes), np.empty(n_genes)
@@ -165,12 +169,12 @@ class Genes:
     have been centred and scaled carry their own centre and scale in every gene, which would then seem to agree.
     """
 
-    def __init__(self, cells: Any, metric: str) -> None:
+    def __init__(self, cells: Any, metric: str, numbers: NDArray[np.intp] | None = None) -> None:
         self.n_cells = cells.shape[0]
         self.n_directions = min(MAX_DIRECTIONS, self.n_cells // CELLS_PER_DIRECTION)
         precision = np.float64 if self.n_cells <= MAX_CELLS_DENSE else np.float32
         # Genes as rows, since sets of them are taken out again and again.
-        rows = METRICS[metric].of(cells).standardize(cells)
+        rows = METRICS[metric].of(cells).standardize(cells, numbers)
         self._standard, self._unit = _transposed(rows.values, precision), rows.unit
         self._values = _transposed(cells) * (1 / (float(abs(cells).max()) or 1.0))  # whose powers do not overflow
         mean, square, cube, fourth = self._power_sums() / self.n_cells

@@ -63,6 +63,19 @@ class StandardRows:
     def _along_profile(self) -> NDArray[np.float64]:
         return self.values @ self.offset[1] if self.offset is not None else np.zeros(self.values.shape[0])
 
+    def squared_lengths(self) -> NDArray[np.float64]:
+        """Squared length of each row."""
+        if self.unit:
+            return np.ones(self.values.shape[0])
+        if sparse.issparse(self.values):
+            squares = _row_sums(self.values, self.values.data**2)
+        else:
+            squares = np.einsum("ij,ij->i", self.values, self.values)
+        if self.offset is not None:
+            multiples, profile = self.offset
+            squares += multiples * (2 * self._along_profile + (profile @ profile) * multiples)
+        return squares if self.scales is None else squares * self.scales**2
+
     def project(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Inner products of all rows with directions, genes × directions."""
         products = self.values @ directions
@@ -83,11 +96,17 @@ class StandardRows:
 
 
 class UndefinedCellsError(ValueError):
-    """Some cells have no distance to others under a metric; ``positions`` are theirs in the rows that were given."""
+    """Some cells have no distance to others under a metric; ``positions`` are theirs in the rows that were given.
 
-    def __init__(self, message: str, positions: NDArray[np.intp]) -> None:
+    ``cell`` is the number of the first of them in the data.
+    """
+
+    def __init__(self, message: str, positions: NDArray[np.intp], cell: int) -> None:
         super().__init__(message)
-        self.positions = positions
+        self.positions, self.cell = positions, cell
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it may come from another process
+        return type(self), (str(self), self.positions, self.cell)
 
 
 class Metric(ABC):
@@ -199,13 +218,13 @@ def _check_varying(
 ) -> None:
     constant = lengths <= CONSTANT * lengths_before
     if constant.any():
-        first = np.argmax(constant) if numbers is None else numbers[np.argmax(constant)]
+        first = int(np.argmax(constant) if numbers is None else numbers[np.argmax(constant)])
         msg = (
             f"{np.count_nonzero(constant)} of {len(constant)} cells have the same value in all genes (all-zero cells, "
             f"for example), the first of them is cell {first} (counted from 0): their correlation with other cells is "
             "undefined. Filter them or use metric='euclidean'."
         )
-        raise UndefinedCellsError(msg, np.flatnonzero(constant))
+        raise UndefinedCellsError(msg, np.flatnonzero(constant), first)
 
 
 def _rescaled_rows(cells: Any) -> Any:
@@ -253,7 +272,8 @@ def _row_sums(matrix: Any, data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _ranks(cells: NDArray[Any]) -> NDArray[np.float64]:
     """Rank of each value in its row, from 1 on, ties averaged; some rows at a time, since ranking needs much memory."""
-    return np.concatenate([rankdata(cells[rows], axis=1) for rows in row_blocks(*cells.shape)])
+    blocks = [rankdata(cells[rows], axis=1) for rows in row_blocks(*cells.shape)]
+    return np.concatenate(blocks) if blocks else np.empty(cells.shape)
 
 
 def _ranks_of_sparse(cells: Any) -> Any:

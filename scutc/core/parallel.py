@@ -36,6 +36,20 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
+def numpy_defaults(function: Callable[P, T]) -> Callable[P, T]:
+    """Run a function with numpy's own treatment of floating point errors: that exp(-1000) is 0 is none.
+
+    Users who have it raise mean their own code. Threads that are started in it have numpy's own anyway.
+    """
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+            return function(*args, **kwargs)
+
+    return run
+
+
 def no_progress(steps: Iterable[Any]) -> Iterable[Any]:
     """Iterate without showing how far it is."""
     return steps

@@ -16,7 +16,7 @@ from .genes import GeneScreen, screen_genes
 from .geometry import Geometry
 from .landmarks import choose_landmarks, number_of_landmarks
 from .n_clusters import NClustersEstimate, estimate_n_clusters
-from .parallel import Progress, no_progress, one_blas_thread
+from .parallel import Progress, no_progress, numpy_defaults, one_blas_thread
 from .replicates import Replicates, replicate
 from .solvers import SOLVERS, Solution, solve_spectral
 from .tree import ClusterTree, grow_tree, make_views, number_by_size
@@ -92,6 +92,7 @@ class Model:
         embedding = self._embedding_of_embedded
         return embedding if self.placed is None else self.placed.weights @ embedding
 
+    @numpy_defaults
     @one_blas_thread
     def cut(self, n_clusters: int) -> Clustering:
         """So many clusters; a warning where halves of the genes agree on them no better than by chance."""
@@ -196,6 +197,7 @@ class Model:
         return self.solution.embedding[:, : max(2, self.n_clusters)]
 
 
+@numpy_defaults
 @one_blas_thread
 def fit(matrix: Any, settings: Settings) -> Model:
     """Embed the cells, the rows of a matrix in memory or out of it, and find how many clusters there are."""
@@ -242,12 +244,12 @@ def keep_genes(embedded: Embedded, settings: Settings) -> Embedded:
     if not settings.screen_genes:
         return embedded
     settings.report(f"structure in {embedded.rows.shape[1]} genes")
-    embedded = replace(embedded, screen=screen_genes(embedded.rows, settings))
+    embedded = replace(embedded, screen=screen_genes(embedded.rows, settings, embedded.landmarks))
     return embedded if embedded.genes is None else replace(embedded, rows=embedded.rows[:, embedded.genes])
 
 
 def make_rule(embedded: Embedded, settings: Settings) -> Rule:
     """How the embedded cells speak for others."""
     return Rule.of(
-        embedded.rows, settings.metric, settings.n_neighbors, settings.n_jobs, numbers=None, genes=embedded.genes
+        embedded.rows, settings.metric, settings.n_neighbors, settings.n_jobs, embedded.landmarks, embedded.genes
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +22,10 @@ from .._validation import check_n_jobs, check_share
 from ..core.blocks import check_finite, read_rows
 from ..core.extension import Rule, Speakers, vote
 from ..core.sampling import draw_in_proportion
+from ._naming import named
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from anndata import AnnData
     from numpy.typing import NDArray
 
@@ -44,6 +42,8 @@ def transfer(
     labels: str | None = None,
     key_added: str | None = None,
     min_shared_genes: float = 0.5,
+    min_confidence: float | None = None,
+    min_typicality: float | None = None,
     n_jobs: int | None = None,
 ) -> None:
     """Give new cells the clusters and the embedding of a reference.
@@ -53,6 +53,12 @@ def transfer(
     :func:`scutc.tl.utc` places cells by their nearest landmarks, but here all cells of the reference speak, landmarks
     or not. The matrix of the new cells is read as that of the reference was, for example from the same layer, and must
     be normalised the same way; from ``obsm`` it must be in the same coordinates, such as those of one PCA.
+
+    Every cell gets a label, be it of a kind that the reference lacks or not, and the vote may still be unanimous. That
+    a cell is unlike the cells of its label shows in its typicality: look at it, or let ``min_typicality`` leave such
+    cells without a label. In halves of data sets, with a type of cells missing from one of them, 0.05 found a third of
+    these and took the label from 4 % of the others. Where the new cells differ from the reference as a whole, for
+    example in depth, few are typical of anything, and many would lose a right label.
 
     Parameters
     ----------
@@ -71,6 +77,10 @@ def transfer(
         Key under which the results are written, ``key`` by default.
     min_shared_genes
         Raise where fewer than this part of the reference's genes are among the new cells' genes.
+    min_confidence
+        Leave cells without a label whose label gets less than this share of the vote. By default none.
+    min_typicality
+        Leave cells without a label whose typicality is below this, for example 0.05. By default none.
     n_jobs
         Number of threads, by default ``scanpy.settings.n_jobs``.
 
@@ -79,9 +89,12 @@ def transfer(
     ``None``. Sets these fields:
 
     ``adata_new.obs[key_added]``
-        Label of each cell, with the categories of the reference.
+        Label of each cell, with the categories of the reference; missing where it was not to be confident or typical.
     ``adata_new.obs[key_added + "_confidence"]``
         Share of the vote that the label got, up to 1.
+    ``adata_new.obs[key_added + "_typicality"]``
+        The part of the reference's cells that lie as far from the mean of their label's other cells as this one does
+        from that of its label, from nearly 0 to 1. Of cells like those of the reference one in twenty is below 0.05.
     ``adata_new.obsm["X_" + key_added]``
         Where the cells lie in the reference's fused embedding.
     ``adata_new.uns[key_added]``
@@ -121,6 +134,10 @@ def transfer(
         )
         raise ValueError(msg)
     check_share("min_shared_genes", min_shared_genes)
+    thresholds = {"min_confidence": min_confidence, "min_typicality": min_typicality}
+    for name, value in thresholds.items():
+        if value is not None:
+            check_share(name, value)
     check_n_jobs("n_jobs", n_jobs)
     result = read_result(adata_ref, key)
     params = result["params"]
@@ -146,25 +163,35 @@ def transfer(
     n_jobs = settings.n_jobs if n_jobs is None else n_jobs
     # All labelled cells of the reference speak, landmarks or not, so that renamed or merged labels are transferred.
     speaking = _choose_speakers(clusters, int(params["random_state"]))
-    with _named("adata_ref"):
+    coordinates = "use_rep" in params  # which have no names
+    with named(adata_ref.obs_names, None if coordinates else shared, "adata_ref"):
         rows = read_rows(reference, speaking, n_jobs)[:, genes.get_indexer(shared)]
         check_finite(rows, speaking)
         columns = new_genes.get_indexer(shared)
         rule = Rule.of(rows, params["metric"], int(params["n_neighbors"]), n_jobs, speaking, columns)
-        speakers = Speakers.of(rule, rows, clusters.codes[speaking], len(clusters.categories))
-    with _named("adata_new"):
+        codes = clusters.codes[speaking].astype(np.intp)
+        speakers = Speakers.of(rule, rows, codes, len(clusters.categories))
+        typicality_of = speakers.typicality(rows)
+    with named(adata_new.obs_names, None if coordinates else new_genes, "adata_new"):
         placed = speakers.place(new, n_jobs, progress_bar("transfer"))
-    shares = vote(placed.weights, speakers.labels, speakers.n_labels)
+    found = placed.labels
+    confidence = vote(placed.weights, codes, speakers.n_labels)[np.arange(len(found)), found]
+    typicality = typicality_of(placed.squared_distances, found)
+    doubtful = (confidence < (min_confidence or 0.0)) | (typicality < (min_typicality or 0.0))
+    if doubtful.any():
+        logg.info(f"    {np.count_nonzero(doubtful)} of {len(doubtful)} cells are left without a label")
     write_result(
         adata_new,
         key_added,
         obs={
-            key_added: pd.Categorical.from_codes(placed.labels, dtype=clusters.dtype),
-            f"{key_added}_confidence": shares[np.arange(len(shares)), placed.labels],
+            key_added: pd.Categorical.from_codes(np.where(doubtful, -1, found), dtype=clusters.dtype),
+            f"{key_added}_confidence": confidence,
+            f"{key_added}_typicality": typicality,
         },
         obsm={f"X_{key_added}": placed.weights @ embedding[speaking]},
         uns={
-            "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]},
+            "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]}
+            | {name: float(value) for name, value in thresholds.items() if value is not None},
             "n_shared_genes": len(shared),
             "missing_genes": np.array(missing, dtype=str),
         },
@@ -176,19 +203,10 @@ def transfer(
             f"added\n    'X_{key_added}', the reference's fused embedding (adata.obsm)\n"
             f"    '{key_added}', its labels (adata.obs, categorical)\n"
             f"    '{key_added}_confidence', their shares of the vote (adata.obs)\n"
+            f"    '{key_added}_typicality', how typical cells are of them (adata.obs)\n"
             f"    '{key_added}', parameters and genes (adata.uns)"
         ),
     )
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Say in errors about cells whose they are."""
-    try:
-        yield
-    except ValueError as error:
-        msg = f"{name}: {error}"
-        raise ValueError(msg) from error
 
 
 def _shared_genes(reference: pd.Index, new: pd.Index, min_shared: float) -> pd.Index:

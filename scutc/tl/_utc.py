@@ -22,7 +22,8 @@ from .._anndata import (
 from .._colors import inherited_colors, label_colors
 from .._estimator import UTC
 from .._parameters import check_names, describe, words_of
-from .._validation import check_n_clusters
+from .._validation import check_n_clusters, draw_seed
+from ._naming import named
 from ._progress import progress_bar
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def utc(
     n_landmarks: int | str | None = UTC.n_landmarks,
     solver: str = UTC.solver,
     key_added: str = "utc",
-    random_state: int | np.random.RandomState | None = _DEFAULT_SEED,
+    random_state: int | np.random.RandomState | np.random.Generator | None = _DEFAULT_SEED,
     n_jobs: int | None = None,
     copy: bool = False,
     **options: Unpack[Options],
@@ -195,7 +196,10 @@ def utc(
         verbose=logg.hint,
         progress=progress_bar("utc"),
         **options,
-    ).fit(matrix)
+    )
+    genes = adata.raw.var_names if use_raw else adata.var_names
+    with named(adata.obs_names, None if use_rep is not None else genes if mask is None else genes[mask]):
+        model.fit(matrix)
 
     names = {number: f"{key_added}_{number}" for number in numbers} if several else {model.n_clusters_: key_added}
     cuts = {
@@ -246,14 +250,18 @@ def _numbers_of_clusters(n_clusters: Any, n_cells: int) -> tuple[list[int], bool
 
 
 def _resolve_seed(
-    random_state: int | np.random.RandomState | None, rng: int | np.random.Generator | None
-) -> int | np.random.RandomState | None:
+    random_state: int | np.random.RandomState | np.random.Generator | None, rng: int | np.random.Generator | None
+) -> int | np.random.RandomState | np.random.Generator | None:
     if rng is None:
         return random_state
     if random_state is not _DEFAULT_SEED:
         msg = f"Both random_state={random_state!r} and rng={rng!r} are given: give one of them."
         raise TypeError(msg)
-    return int(np.random.default_rng(rng).integers(np.iinfo(np.int32).max))
+    try:
+        return draw_seed(np.random.default_rng(rng))
+    except (TypeError, ValueError) as error:
+        msg = f"rng={rng!r} is neither a seed nor a numpy generator: {error}."
+        raise ValueError(msg) from error
 
 
 def _matched_colors(adata: AnnData, clusterings: dict[str, NDArray[np.intp]]) -> dict[str, list[str]]:
