@@ -94,7 +94,7 @@ def orders(
     clusters = read_labels(adata, column)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
-    matrix, _ = read_recorded_matrix(adata, result)
+    matrix, _ = read_recorded_matrix(adata, key, result)
     shown = read_rows(matrix, cells)
 
     colors = label_colors(adata, column, len(clusters.categories))

@@ -12,8 +12,9 @@ import pandas as pd
 
 from .._anndata import (
     check_adata,
-    check_key,
     check_writable,
+    column_names,
+    identity_of_genes,
     numbered_categories,
     parameters_to_record,
     read_matrix,
@@ -21,6 +22,16 @@ from .._anndata import (
 )
 from .._colors import inherited_colors, label_colors
 from .._estimator import UTC
+from .._fields import (
+    CLUSTERED,
+    check_fields,
+    check_key,
+    confidence_field,
+    embedding_field,
+    fields_of,
+    gene_field,
+    votes_field,
+)
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
 from ._progress import progress_bar
@@ -106,7 +117,8 @@ def utc(
         Genes to use: a boolean array, or the name of a boolean column of ``adata.var``, for example
         ``"highly_variable"``. All genes by default.
     key_added
-        Key under which the results are written.
+        Key under which the results are written. They replace those of an earlier run under this key, with all fields
+        that it wrote, changed since or not; what scutc did not write under this key is never overwritten.
     n_jobs
         Number of threads, by default ``scanpy.settings.n_jobs``. The result does not depend on it.
     copy
@@ -135,19 +147,21 @@ def utc(
         Where genes were screened: whether a gene shares structure with others, and the part of its variance that the
         structure of other genes explains; ``False`` and missing for genes that were not looked at.
     ``adata.uns[key_added]``
-        A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
-        with ``n_clusters_candidates``, their ``n_clusters_scores``, ``n_clusters_spread``, the standard deviation of
-        these over halves of the genes, and ``n_clusters_reproduced``, the part of the labels' information that comes
-        back in them); ``stability``, for each cluster how well it is found again in halves of the genes, from 0 to 1, a
-        dictionary for several numbers of clusters; ``spectrum``, the eigenvalues of the fused operator;
+        A dictionary: ``params``; ``versions``, those of scutc and of what its numbers depend on; ``n_cells``, and
+        ``genes``, their number and a hash of their names, for which it was computed; ``tool`` and ``fields``, by which
+        scutc knows the fields that it wrote; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was
+        estimated, then with ``n_clusters_candidates``, their ``n_clusters_scores``, ``n_clusters_spread``, the standard
+        deviation of these over halves of the genes, and ``n_clusters_reproduced``, the part of the labels' information
+        that comes back in them); ``stability``, for each cluster how well it is found again in halves of the genes,
+        from 0 to 1, a dictionary for several numbers of clusters; ``spectrum``, the eigenvalues of the fused operator;
         ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between its
         own clustering and the fused one; ``tree``, how the clusters merge, the largest number of them where there are
-        several, in the form of :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and
-        ``score_of_noise``, where genes were screened: which of the selected ones cells were clustered by, and the score
-        to be expected of noise; ``landmarks``, where there are any, the positions of these cells: spectra, agreement
-        and the estimated number are theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of
-        the embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and
-        ``converged`` tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
+        several, in the form of :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and ``score_of_noise``, where
+        genes were screened: which of the selected ones cells were clustered by, and the score to be expected of noise;
+        ``landmarks``, where there are any, the positions of these cells: spectra, agreement and the estimated number
+        are theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the embedding add to the
+        objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver
+        went, and ``relative_gradient`` how far from a stationary point its answer is.
     ``adata.uns[f"{key_added}_{n_clusters}_colors"]``
         For a sequence of numbers: a cluster has the colour of the largest cluster in it when there are more of them.
 
@@ -179,9 +193,12 @@ def utc(
         msg = f"adata has {adata.n_obs} cells: clustering needs at least 2."
         raise ValueError(msg)
     numbers, several = _numbers_of_clusters(n_clusters, adata.n_obs)
+    columns = [f"{key_added}_{number}" for number in numbers] if several else [key_added]
     seed = _resolve_seed(random_state, options.pop("rng", None))
     if use_rep is not None:  # which has no genes to be screened or halved
         screen_genes, options["n_splits"] = False, 0
+    read = {"obsm": use_rep, "var": mask_var if isinstance(mask_var, str) and not use_raw else None}
+    check_fields(adata, key_added, fields_of(key_added, columns, votes=True, genes=screen_genes), read)
     model = UTC(
         n_clusters=max(numbers, default=None),
         orders=orders,
@@ -197,33 +214,38 @@ def utc(
         **options,
     ).fit(matrix)
 
-    names = {number: f"{key_added}_{number}" for number in numbers} if several else {model.n_clusters_: key_added}
     cuts = {
-        name: model._clustering if number == model.n_clusters_ else model.cut(number) for number, name in names.items()
+        column: model._clustering if number == model.n_clusters_ else model.cut(number)
+        for column, number in zip(columns, numbers or [model.n_clusters_], strict=True)
     }
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
+    genes = column_names(adata, matrix, mask, selectors)
     write_result(
         target := adata.copy() if copy else adata,
         key_added,
-        obs={name: numbered_categories(found.labels) for name, found in cuts.items()}
-        | {f"{name}_confidence": found.confidence for name, found in cuts.items()},
-        obsm={f"X_{key_added}": model.embedding_} | {f"{name}_votes": found.votes for name, found in cuts.items()},
-        uns=_describe(model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors),
-        colors=_matched_colors(adata, {name: found.labels for name, found in cuts.items()}) if several else {},
-        var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
+        CLUSTERED,
+        obs={column: numbered_categories(cut.labels) for column, cut in cuts.items()}
+        | {confidence_field(column): cut.confidence for column, cut in cuts.items()},
+        obsm={embedding_field(key_added): model.embedding_}
+        | {votes_field(column): cut.votes for column, cut in cuts.items()},
+        uns=_describe(model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors)
+        | {"genes": identity_of_genes(genes)},
+        colors=_matched_colors(adata, {column: cut.labels for column, cut in cuts.items()}) if several else {},
+        var=_judged_genes(model, genes),
     )
     added = [
-        f"'X_{key_added}', the fused embedding (adata.obsm)",
-        *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in cuts),
-        *(f"'{name}_confidence', how sure they are (adata.obs)" for name in cuts),
-        *(f"'{name}_votes', what orders and halves of the genes say (adata.obsm)" for name in cuts),
+        f"'{embedding_field(key_added)}', the fused embedding (adata.obsm)",
+        *(f"'{column}', the cluster labels (adata.obs, categorical)" for column in columns),
+        *(f"'{confidence_field(column)}', how sure they are (adata.obs)" for column in columns),
+        *(f"'{votes_field(column)}', what orders and halves of the genes say (adata.obsm)" for column in columns),
         f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
     ]
     if model.kept_genes_ is not None and model.informative_genes_ is not None:
         kept, informative = np.count_nonzero(model.kept_genes_), np.count_nonzero(model.informative_genes_)
         logg.info(f"    kept {kept} of {len(model.kept_genes_)} genes, {informative} of them informative")
-        added.append(f"'{key_added}_informative' and '{key_added}_score' of each gene (adata.var)")
+        names = " and ".join(f"'{gene_field(key_added, column)}'" for column in ("informative", "score"))
+        added.append(f"{names} of each gene (adata.var)")
     if n_clusters is None:
         logg.info(f"    estimated {model.n_clusters_} clusters ({target.uns[key_added]['n_clusters_method']})")
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
@@ -265,12 +287,11 @@ def _matched_colors(adata: AnnData, clusterings: dict[str, NDArray[np.intp]]) ->
     return colors
 
 
-def _genes(model: UTC, names: pd.Index, mask: NDArray[np.bool_] | None) -> pd.DataFrame | None:
+def _judged_genes(model: UTC, names: pd.Index) -> pd.DataFrame | None:
     """What goes to ``var``: how each gene was judged, if it was."""
     if model.informative_genes_ is None:
         return None
-    judged = {"informative": model.informative_genes_, "score": model.gene_scores_}
-    genes = pd.DataFrame(judged, index=names if mask is None else names[mask])
+    genes = pd.DataFrame({"informative": model.informative_genes_, "score": model.gene_scores_}, index=names)
     return genes[~genes.index.duplicated()]
 
 
