@@ -178,6 +178,7 @@ CONVERSIONS = {
 }
 
 
+@pytest.mark.filterwarnings(r"ignore:adata\.X holds whole numbers")
 @pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
 def test_any_kind_of_matrix_gives_the_groups(adata, convert):
     adata.X = convert(adata.X)

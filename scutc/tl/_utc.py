@@ -34,6 +34,7 @@ from .._fields import (
 )
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters
+from .._values import warn_of_counts
 from ..core.metric import AUTO, OF_COORDINATES
 from ._progress import progress_bar
 
@@ -199,6 +200,8 @@ def utc(
     if use_rep is not None:  # which has no genes to be screened or halved
         screen_genes, options["n_splits"] = False, 0
         metric = OF_COORDINATES if metric == AUTO else metric
+    else:
+        warn_of_counts(matrix, "adata.raw.X" if use_raw else "adata.X" if layer is None else f"adata.layers[{layer!r}]")
     read = {"obsm": use_rep, "var": mask_var if isinstance(mask_var, str) and not use_raw else None}
     check_fields(adata, key_added, fields_of(key_added, columns, votes=True, genes=screen_genes), read)
     model = UTC(
