@@ -1,29 +1,16 @@
-"""The one place that reads from and writes to AnnData."""
+"""The one place that reads from AnnData: the matrix, labels, and results with what is known of them."""
 
 from __future__ import annotations
 
 import hashlib
-import warnings
-from collections.abc import Callable, Mapping
-from importlib.metadata import version
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from anndata import AnnData, ImplicitModificationWarning
+from anndata import AnnData
 
-from ._fields import (
-    CLUSTERED,
-    GENE_COLUMNS,
-    MARK,
-    RECORD,
-    TRANSFERRED,
-    colors_field,
-    gene_field,
-    own_fields,
-    tool_of,
-)
+from ._fields import CLUSTERED, TRANSFERRED, embedding_field, tool_of
 from ._parameters import checks_of, words_of
 from .core.blocks import check_readable, in_memory, is_out_of_memory, select_genes
 from .core.warn import warn
@@ -33,8 +20,6 @@ if TYPE_CHECKING:
 
 # Parameters of an estimator that say how it is to work, not what to find.
 UNRECORDED = ("n_jobs", "verbose", "progress")
-# What numbers depend on: their versions are recorded.
-PACKAGES = ("scutc", "numpy", "scipy", "scikit-learn", "anndata")
 
 
 def check_adata(adata: Any) -> None:
@@ -135,6 +120,37 @@ def choose_clustering(key: str, result: Mapping[str, Any], labels: str | None) -
 def read_labels(adata: AnnData, column: str, name: str = "labels") -> pd.Categorical:
     """A column of ``adata.obs`` as categories."""
     return pd.Categorical(read_obs(adata, column, name, hint="Clusters are there after scutc.tl.utc."))
+
+
+def read_clusters(
+    adata: AnnData, key: str, result: Mapping[str, Any], labels: str | None
+) -> tuple[str, pd.Categorical]:
+    """The column of clusters that is asked for, or the only one, and its labels.
+
+    Cells that the result did not cluster, if it was restricted to others, have none.
+    """
+    column = choose_clustering(key, result, labels)
+    clusters = read_labels(adata, column)
+    if is_restricted(result):
+        clustered = np.isfinite(np.asarray(adata.obsm[embedding_field(key)])).all(axis=1)
+        clusters = pd.Categorical.from_codes(np.where(clustered, clusters.codes, -1), dtype=clusters.dtype)
+    return column, clusters
+
+
+def is_restricted(result: Mapping[str, Any]) -> bool:
+    """Whether only cells of some categories were clustered."""
+    return "restrict_to" in result["params"]
+
+
+def recorded_names(result: Mapping[str, Any], n_clusters: int) -> list[str]:
+    """The names that a result gave to so many clusters."""
+    return cluster_names(n_clusters, result["params"]["restrict_to"]["categories"] if is_restricted(result) else ())
+
+
+def cluster_names(n_clusters: int, parents: Iterable[str] = ()) -> list[str]:
+    """Names by scanpy's convention: "0", "1" and so on; of parts of a cluster "3,0", of several together "3-5,0"."""
+    prefix = "-".join(parents)
+    return [f"{prefix},{number}" if prefix else str(number) for number in range(n_clusters)]
 
 
 def read_recorded_matrix(
@@ -280,64 +296,3 @@ def _check_matrix(matrix: Any) -> Any:
         raise ValueError(msg)
     check_readable(matrix)
     return matrix
-
-
-def numbered_categories(codes: NDArray[np.intp]) -> pd.Categorical:
-    """Labels by scanpy's convention, the categories "0", "1" and so on."""
-    return pd.Categorical.from_codes(codes, categories=[str(code) for code in range(codes.max() + 1)])
-
-
-def write_result(
-    adata: AnnData,
-    key: str,
-    tool: str,
-    *,
-    obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
-    obsm: Mapping[str, NDArray[Any]],
-    uns: Mapping[str, Any],
-    colors: Mapping[str, list[str]] = MappingProxyType({}),
-    var: pd.DataFrame | None = None,
-) -> None:
-    """Write columns of ``obs`` and ``var``, arrays of ``obsm`` and ``uns[key]`` in place of an earlier result.
-
-    What that one wrote and this one does not is removed. ``uns[key]`` gets the mark of the tool and a record of what is
-    written. ``colors`` are those of columns of ``obs``, for which scanpy's own would not do. ``var`` are the genes'
-    columns, named without the key; genes that it does not have get what is missing.
-    """
-    new: dict[str, dict[str, Any]] = {"obs": dict(obs), "obsm": dict(obsm), "var": {}}
-    if var is not None:
-        for name, missing in GENE_COLUMNS.items():
-            new["var"][gene_field(key, name)] = var[name].reindex(adata.var_names, fill_value=missing).to_numpy()
-    old = own_fields(adata, key)
-    removed = {part: [name for name in old.get(part, []) if name not in new[part]] for part in new}
-    outdated = [
-        name
-        for name, values in obs.items()
-        if isinstance(values, pd.Categorical) and len(adata.uns.get(colors_field(name), ())) != len(values.categories)
-    ]
-    removed["uns"] = [colors_field(name) for name in [*removed["obs"], *outdated] if name not in colors]
-    record = {part: np.array(list(fields), dtype=str) for part, fields in new.items() if fields}
-    about = {MARK: tool, RECORD: record, "n_cells": adata.n_obs, "versions": {each: version(each) for each in PACKAGES}}
-    new["uns"] = {key: {**uns, **about}, **{colors_field(name): each for name, each in colors.items()}}
-    _write_and_remove(adata, new, removed)
-
-
-def _write_and_remove(adata: AnnData, new: Mapping[str, Mapping[str, Any]], removed: Mapping[str, list[str]]) -> None:
-    """Write and remove fields, by the part of the AnnData that they are in: all of them, or none if that fails."""
-    before = {"obs": adata.obs.copy(deep=False), "var": adata.var.copy(deep=False)}
-    before |= {"obsm": dict(adata.obsm), "uns": dict(adata.uns)}
-    with warnings.catch_warnings():
-        # Writing to a view makes it an object of its own: what is wanted here.
-        warnings.simplefilter("ignore", ImplicitModificationWarning)
-        try:
-            for part, fields in new.items():
-                for name, values in fields.items():
-                    getattr(adata, part)[name] = values
-            for part, names in removed.items():
-                for name in names:
-                    if name in getattr(adata, part):
-                        del getattr(adata, part)[name]
-        except BaseException:
-            for part, fields in before.items():
-                setattr(adata, part, fields)
-            raise

@@ -145,7 +145,7 @@ def _count(text: str) -> int | str | None:
 
 
 # Parameters of tl.utc that make no sense here.
-NOT_IN_FILES = ("adata", "copy", "rng")
+NOT_IN_FILES = ("adata", "restrict_to", "copy", "rng")
 # How those are read that tl.utc has besides UTC's, or takes differently, or that are read from their value alone.
 OWN_OPTIONS: dict[str, dict[str, Any]] = {
     "n_clusters": {"type": _integers, "metavar": "K[,K…]", "help": "number of clusters; estimated if left out"},

@@ -1,19 +1,29 @@
-"""Which fields of an AnnData a result has: their names, whether a file can hold them, and to whom they belong.
+"""Which fields of an AnnData a result has: their names, whether a file can hold them, whose they are; to write them.
 
 A result is recognised by its mark, the tool that wrote it, in ``adata.uns[key]``, which also lists its other fields.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from anndata import ImplicitModificationWarning
 
 if TYPE_CHECKING:
     from anndata import AnnData
+    from numpy.typing import NDArray
 
 CLUSTERED, TRANSFERRED = "scutc.tl.utc", "scutc.tl.transfer"
 # Where the tool and the names of its fields are found in a result.
 MARK, RECORD = "tool", "fields"
+# What numbers depend on: their versions are recorded.
+PACKAGES = ("scutc", "numpy", "scipy", "scikit-learn", "anndata")
 # The columns of each gene, and what those genes have in them that were not judged.
 GENE_COLUMNS = {"informative": False, "score": float("nan")}
 
@@ -134,3 +144,59 @@ def check_fields(adata: AnnData, key: str, fields: Fields, inputs: Mapping[str, 
             "another key_added, or delete what is there."
         )
         raise ValueError(msg)
+
+
+def write_result(
+    adata: AnnData,
+    key: str,
+    tool: str,
+    *,
+    obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
+    obsm: Mapping[str, NDArray[Any]],
+    uns: Mapping[str, Any],
+    colors: Mapping[str, list[str]] = MappingProxyType({}),
+    var: pd.DataFrame | None = None,
+) -> None:
+    """Write columns of ``obs`` and ``var``, arrays of ``obsm`` and ``uns[key]`` in place of an earlier result.
+
+    What that one wrote and this one does not is removed. ``uns[key]`` gets the mark of the tool and a record of what is
+    written. ``colors`` are those of columns of ``obs``, for which scanpy's own would not do. ``var`` are the genes'
+    columns, named without the key; genes that it does not have get what is missing.
+    """
+    new: dict[str, dict[str, Any]] = {"obs": dict(obs), "obsm": dict(obsm), "var": {}}
+    if var is not None:
+        for name, missing in GENE_COLUMNS.items():
+            new["var"][gene_field(key, name)] = var[name].reindex(adata.var_names, fill_value=missing).to_numpy()
+    old = own_fields(adata, key)
+    removed = {part: [name for name in old.get(part, []) if name not in new[part]] for part in new}
+    outdated = [
+        name
+        for name, values in obs.items()
+        if isinstance(values, pd.Categorical) and len(adata.uns.get(colors_field(name), ())) != len(values.categories)
+    ]
+    removed["uns"] = [colors_field(name) for name in [*removed["obs"], *outdated] if name not in colors]
+    record = {part: np.array(list(fields), dtype=str) for part, fields in new.items() if fields}
+    about = {MARK: tool, RECORD: record, "n_cells": adata.n_obs, "versions": {each: version(each) for each in PACKAGES}}
+    new["uns"] = {key: {**uns, **about}, **{colors_field(name): each for name, each in colors.items()}}
+    _write_and_remove(adata, new, removed)
+
+
+def _write_and_remove(adata: AnnData, new: Mapping[str, Mapping[str, Any]], removed: Mapping[str, list[str]]) -> None:
+    """Write and remove fields, by the part of the AnnData that they are in: all of them, or none if that fails."""
+    before = {"obs": adata.obs.copy(deep=False), "var": adata.var.copy(deep=False)}
+    before |= {"obsm": dict(adata.obsm), "uns": dict(adata.uns)}
+    with warnings.catch_warnings():
+        # Writing to a view makes it an object of its own: what is wanted here.
+        warnings.simplefilter("ignore", ImplicitModificationWarning)
+        try:
+            for part, fields in new.items():
+                for name, values in fields.items():
+                    getattr(adata, part)[name] = values
+            for part, names in removed.items():
+                for name in names:
+                    if name in getattr(adata, part):
+                        del getattr(adata, part)[name]
+        except BaseException:
+            for part, fields in before.items():
+                setattr(adata, part, fields)
+            raise

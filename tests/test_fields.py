@@ -14,8 +14,8 @@ import scanpy as sc
 
 import scutc
 from conftest import make_groups, snapshot
-from scutc._anndata import read_result, write_result
-from scutc._fields import CLUSTERED, check_fields, check_key, fields_of
+from scutc._anndata import read_result
+from scutc._fields import CLUSTERED, check_fields, check_key, fields_of, write_result
 
 FAST = {"orders": (2,), "n_splits": 0}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._anndata import choose_clustering, read_labels, read_matrix, read_recorded_matrix, read_result
+from .._anndata import read_clusters, read_matrix, read_recorded_matrix, read_result
 from .._colors import label_colors
 from ..core.affinities import pairwise_affinity
 from ..core.blocks import read_rows
@@ -83,8 +83,7 @@ def affinity(
 
     result = read_result(adata, key)
     params = result["params"]
-    column = choose_clustering(key, result, labels)
-    clusters = read_labels(adata, column)
+    column, clusters = read_clusters(adata, key, result, labels)
     cells, note = sample_cells(clusters, max_cells)
 
     shown = read_rows(read_recorded_matrix(adata, key, result)[0], cells)

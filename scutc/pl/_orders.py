@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._anndata import (
-    choose_clustering,
-    clusterings,
-    read_labels,
-    read_recorded_matrix,
-    read_result,
-    recorded_parameters,
-)
+from .._anndata import clusterings, read_clusters, read_recorded_matrix, read_result, recorded_parameters
 from .._colors import label_colors
 from .._estimator import UTC
 from ..core.blocks import read_rows
@@ -90,8 +83,7 @@ def orders(
 
     result = read_result(adata, key)
     params = result["params"]
-    column = choose_clustering(key, result, labels)
-    clusters = read_labels(adata, column)
+    column, clusters = read_clusters(adata, key, result, labels)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
     matrix, _ = read_recorded_matrix(adata, key, result)

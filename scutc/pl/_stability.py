@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .._anndata import choose_clustering, clusterings, read_labels, read_result
+from .._anndata import choose_clustering, clusterings, read_labels, read_result, recorded_names
 from .._colors import label_colors
 from ._shared import BAR, GAP, draw_bar, draw_legend, finish, panels, sample_cells
 
@@ -105,4 +105,4 @@ def _stability_by_name(result: Mapping[str, Any], position: int) -> dict[str, fl
     values = result["stability"]
     if np.ndim(result["n_clusters"]):
         values = values[str(result["n_clusters"][position])]
-    return {str(number): float(value) for number, value in enumerate(values)}
+    return dict(zip(recorded_names(result, len(values)), map(float, values), strict=True))

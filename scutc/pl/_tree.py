@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from .._anndata import clusterings, read_labels, read_result
+from .._anndata import clusterings, is_restricted, read_clusters, read_result, recorded_names
 from .._colors import inherited_colors, label_colors
 from ..core.tree import number_by_size
 from ..core.views import cut
@@ -72,9 +72,14 @@ def tree(
     merges = np.asarray(result["tree"])
     n_clusters = len(merges) + 1
     columns = dict(zip(np.ravel(result["n_clusters"]).tolist(), clusterings(key, result), strict=True))
-    finest = read_labels(adata, columns[n_clusters])
+    _, finest = read_clusters(adata, key, result, columns[n_clusters])
+    color_of = dict(
+        zip(finest.categories, label_colors(adata, columns[n_clusters], len(finest.categories)), strict=True)
+    )
+    if is_restricted(result):
+        finest = finest[finest.codes >= 0].remove_unused_categories()
     # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
-    names = [str(node) for node in range(n_clusters)]
+    names = recorded_names(result, n_clusters)
     if list(finest.categories) != names or set(finest.codes) != set(range(n_clusters)):
         msg = (
             f"adata.obs[{columns[n_clusters]!r}] has no longer the {n_clusters} clusters of the tree: run scutc.tl.utc "
@@ -89,7 +94,7 @@ def tree(
     order = leaves_list(merges)
     starts = np.empty(n_clusters)
     starts[order] = np.cumsum(sizes[order]) - sizes[order]
-    labels, colors = codes, label_colors(adata, columns[n_clusters], n_clusters)
+    labels, colors = codes, [color_of[name] for name in names]
     for height, number in enumerate(rows[::-1]):
         coarser = number_by_size(cut(merges, number)[codes])
         colors = inherited_colors(coarser, labels, colors)

@@ -12,12 +12,12 @@ from .._anndata import (
     check_adata,
     check_writable,
     choose_clustering,
+    is_restricted,
     read_labels,
     read_matrix,
     read_matrix_alike,
     read_recorded_matrix,
     read_result,
-    write_result,
 )
 from .._fields import (
     CLUSTERED,
@@ -28,6 +28,7 @@ from .._fields import (
     embedding_field,
     fields_of,
     tool_of,
+    write_result,
 )
 from .._validation import check_n_jobs, check_share
 from ..core.blocks import check_finite, read_rows
@@ -135,6 +136,12 @@ def transfer(
     check_n_jobs("n_jobs", n_jobs)
     result = read_result(adata_ref, key)
     params = result["params"]
+    if is_restricted(result):
+        msg = (
+            f"key={key!r} is a result for a part of the cells alone. To transfer labels of all cells, take the key of "
+            f"a result for all of them, with labels={key!r}."
+        )
+        raise ValueError(msg)
     check_fields(adata_new, key_added, fields_of(key_added, [key_added]), {"obsm": params.get("use_rep")})
     column = choose_clustering(key, result, labels)
     clusters = read_labels(adata_ref, column)
