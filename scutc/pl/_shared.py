@@ -77,12 +77,10 @@ def draw_bar(ax: Axes, colors: Sequence[str], sizes: ArrayLike, side: str) -> No
 
 
 def draw_legend(ax: Axes, labels: pd.Categorical, colors: Sequence[str], title: str | None = None) -> None:
-    """Names and colours of the clusters, to the right of a plot, in as many columns as in scanpy's plots."""
+    """Names and colours of the clusters that have cells, to the right of a plot, in columns as in scanpy's plots."""
     from matplotlib.lines import Line2D
 
-    names = list(map(str, labels.categories))
-    dots = [
-        Line2D([], [], color=color, label=name, marker="o", ls="") for name, color in zip(names, colors, strict=True)
-    ]
-    n_columns = 1 if len(names) <= 14 else 2 if len(names) <= 30 else 3
+    shown = np.unique(labels.codes[labels.codes >= 0]).tolist()
+    dots = [Line2D([], [], color=colors[i], label=str(labels.categories[i]), marker="o", ls="") for i in shown]
+    n_columns = 1 if len(dots) <= 14 else 2 if len(dots) <= 30 else 3
     ax.legend(handles=dots, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, ncols=n_columns, title=title)

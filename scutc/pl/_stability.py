@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .._anndata import choose_clustering, clusterings, read_labels, read_result, recorded_names
+from .._anndata import choose_clustering, clusterings, read_clusters, read_result, recorded_names
 from .._colors import label_colors
 from ._shared import BAR, GAP, draw_bar, draw_legend, finish, panels, sample_cells
 
@@ -73,7 +73,8 @@ def stability(
     if f"{column}_votes" not in adata.obsm:
         msg = f"adata.obsm[{column + '_votes'!r}], what each view finds, is missing: run scutc.tl.utc again to have it."
         raise KeyError(msg)
-    clusters, votes = read_labels(adata, column), np.asarray(adata.obsm[f"{column}_votes"])
+    _, clusters = read_clusters(adata, key, result, column)
+    votes = np.asarray(adata.obsm[f"{column}_votes"])
     looked_at = (votes >= 0).all(axis=1)
     seen = pd.Categorical.from_codes(np.where(looked_at, clusters.codes, -1), dtype=clusters.dtype)
     cells, note = sample_cells(seen, max_cells)
