@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -184,7 +184,7 @@ def read_recorded_matrix(
     return select_genes(matrix, kept), names[kept]
 
 
-def _raise_other_genes(key: str, result: Mapping[str, Any], n_genes: int) -> None:
+def _raise_other_genes(key: str, result: Mapping[str, Any], n_genes: int) -> NoReturn:
     msg = (
         f"key={key!r} is a result for {result['genes']['number']} genes, and there are {n_genes} now, not the same or "
         "in another order. Run scutc.tl.utc again, or use the AnnData with all of its genes."

@@ -92,8 +92,9 @@ def own_fields(adata: AnnData, key: str) -> Fields:
 
 
 def _recorded(adata: AnnData, key: str) -> Fields:
-    record = adata.uns[key].get(RECORD, {})
-    return {part: list(map(str, names)) for part, names in record.items()} | {"uns": [key]}
+    record = {part: list(map(str, names)) for part, names in adata.uns[key].get(RECORD, {}).items()}
+    # Else it is a copy of another result's description, to which nothing belongs but itself.
+    return record if record.get("uns") == [key] else {"uns": [key]}
 
 
 def check_key(key: Any) -> None:
@@ -175,7 +176,8 @@ def write_result(
         if isinstance(values, pd.Categorical) and len(adata.uns.get(colors_field(name), ())) != len(values.categories)
     ]
     removed["uns"] = [colors_field(name) for name in [*removed["obs"], *outdated] if name not in colors]
-    record = {part: np.array(list(fields), dtype=str) for part, fields in new.items() if fields}
+    written = {part: list(fields) for part, fields in new.items()} | {"uns": [key]}
+    record = {part: np.array(names, dtype=str) for part, names in written.items() if names}
     about = {MARK: tool, RECORD: record, "n_cells": adata.n_obs, "versions": {each: version(each) for each in PACKAGES}}
     new["uns"] = {key: {**uns, **about}, **{colors_field(name): each for name, each in colors.items()}}
     _write_and_remove(adata, new, removed)

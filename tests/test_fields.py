@@ -193,6 +193,16 @@ def test_an_earlier_result_does_not_take_what_another_wrote_in_its_place(few):
     assert "utc_2" not in few.obs
 
 
+def test_a_copy_of_a_description_owns_nothing(few):
+    scutc.tl.utc(few, 2, **FAST)
+    few.uns["before"] = dict(few.uns["utc"])
+    scutc.tl.utc(few, 2, **FAST)
+    few.obs["before"] = few.obs["utc"]
+    with pytest.raises(ValueError, match=r"adata\.obs\['before'\], which scutc did not write under this key"):
+        scutc.tl.utc(few, 2, key_added="before", **FAST)
+    assert "utc" in few.obs
+
+
 def test_a_transfer_replaces_an_earlier_one_and_a_clustering_a_transfer():
     reference, new = make_groups((6, 5), n_genes=20), make_groups((6, 5), n_genes=20, seed=1)
     scutc.tl.utc(reference, 2, **FAST)

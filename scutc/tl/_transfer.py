@@ -97,7 +97,8 @@ def transfer(
     ``adata_new.obsm["X_" + key_added]``
         Where the cells lie in the reference's fused embedding.
     ``adata_new.uns[key_added]``
-        A dictionary: ``params``, ``n_shared_genes`` and ``missing_genes``, those of the reference that are not there.
+        A dictionary: ``params``, ``n_shared_genes`` and ``missing_genes``, those of the reference that are not there;
+        ``versions``, ``n_cells``, ``tool`` and ``fields`` as from :func:`scutc.tl.utc`.
 
     Examples
     --------
