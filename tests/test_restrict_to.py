@@ -162,7 +162,7 @@ def test_bad_restrictions_are_named_and_adata_untouched(adata, restrict_to, erro
         adata.obs["taken"] = ["a"] * 30 + ["a,0"] * 22
     before = snapshot(adata)
     with pytest.raises(error, match=message):
-        scutc.tl.utc(adata, 3, restrict_to=restrict_to)
+        scutc.tl.utc(adata, 3, restrict_to=restrict_to, metric="unknown")  # which is found later, by the computation
     assert snapshot(adata) == before
 
 

@@ -96,6 +96,10 @@ class SomeCells(Cells):
                 f"Valid: {', '.join(map(repr, names[:50]))}."
             )
             raise ValueError(msg)
+        prefix = cluster_names(1, parents)[0].removesuffix("0")
+        if taken := [name for name in names if name.startswith(prefix) and name not in parents]:
+            msg = f"adata.obs[{column!r}] has categories {taken!r} already: rename them, or the ones to be clustered."
+            raise ValueError(msg)
         labels = labels.rename_categories(names)
         positions = np.flatnonzero(np.isin(labels.codes, labels.categories.get_indexer(parents)))
         return cls(adata.n_obs, column, parents, labels, positions)
@@ -133,9 +137,6 @@ class SomeCells(Cells):
         """Labels of all cells: the clusters stand where the first of their parents stood, the others keep theirs."""
         parts = cluster_names(int(clusters.max()) + 1, self.parents)
         kept = [name for name in self.others.categories if name not in self.parents]
-        if taken := set(kept) & set(parts):
-            msg = f"adata.obs[{self.column!r}] has categories {sorted(taken)!r} already: rename them, or the parents."
-            raise ValueError(msg)
         place = self.others.categories.get_indexer(self.parents).min()
         names = np.array(self.others.astype(object), dtype=object)
         names[self.chosen_ones] = np.array(parts, dtype=object)[clusters]

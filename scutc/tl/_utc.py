@@ -22,6 +22,7 @@ from .._colors import inherited_colors, label_colors
 from .._estimator import UTC
 from .._fields import (
     CLUSTERED,
+    GENE_COLUMNS,
     check_fields,
     check_key,
     confidence_field,
@@ -156,7 +157,7 @@ def utc(
         Where genes were screened: whether a gene shares structure with others, and the part of its variance that the
         structure of other genes explains; ``False`` and missing for genes that were not looked at.
     ``adata.uns[key_added]``
-        With ``restrict_to`` of the cells that were clustered. A dictionary: ``params``; ``versions``, those of scutc
+        A dictionary, with ``restrict_to`` about the cells that were clustered: ``params``; ``versions``, those of scutc
         and of what its numbers depend on; ``n_cells``, and ``genes``, their number and a hash of their names, for which
         it was computed; ``tool`` and ``fields``, by which scutc knows the fields that it wrote; ``n_clusters`` and
         ``n_clusters_method`` (``"given"`` or how it was estimated, then with ``n_clusters_candidates``, their
@@ -168,10 +169,10 @@ def utc(
         how the clusters merge, the largest number of them where there are several, in the form of
         :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and ``score_of_noise``, where genes were screened: which
         of the selected ones cells were clustered by, and the score to be expected of noise; ``landmarks``, where there
-        are any, the positions of these cells: spectra, agreement and the estimated number are theirs then. For
-        ``"ascent"`` and ``"admm"`` the spectra are what the columns of the embedding add to the objective, there is no
-        agreement, and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver went, and
-        ``relative_gradient`` how far from a stationary point its answer is.
+        are any, the positions of these cells among the ``n_cells``: spectra, agreement and the estimated number are
+        theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the embedding add to the
+        objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver
+        went, and ``relative_gradient`` how far from a stationary point its answer is.
     ``adata.uns[f"{key_added}_{n_clusters}_colors"]``
         For a sequence of numbers: a cluster has the colour of the largest cluster in it when there are more of them.
 
@@ -263,22 +264,27 @@ def utc(
         colors=_matched_colors(adata, labels) if several else {},
         var=_judged_genes(model, genes),
     )
-    added = [
-        f"'{embedding_field(key_added)}', the fused embedding (adata.obsm)",
-        *(f"'{column}', the cluster labels (adata.obs, categorical)" for column in columns),
-        *(f"'{confidence_field(column)}', how sure they are (adata.obs)" for column in columns),
-        *(f"'{votes_field(column)}', what orders and halves of the genes say (adata.obsm)" for column in columns),
-        f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
-    ]
     if model.kept_genes_ is not None and model.informative_genes_ is not None:
         kept, informative = np.count_nonzero(model.kept_genes_), np.count_nonzero(model.informative_genes_)
         logg.info(f"    kept {kept} of {len(model.kept_genes_)} genes, {informative} of them informative")
-        names = " and ".join(f"'{gene_field(key_added, column)}'" for column in ("informative", "score"))
-        added.append(f"{names} of each gene (adata.var)")
     if n_clusters is None:
         logg.info(f"    estimated {model.n_clusters_} clusters ({target.uns[key_added]['n_clusters_method']})")
+    added = _added(key_added, columns, genes=model.kept_genes_ is not None)
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
     return target if copy else None
+
+
+def _added(key: str, columns: list[str], *, genes: bool) -> list[str]:
+    """A line for each field that was written."""
+    of_genes = " and ".join(f"'{gene_field(key, column)}'" for column in GENE_COLUMNS)
+    return [
+        f"'{embedding_field(key)}', the fused embedding (adata.obsm)",
+        *(f"'{column}', the cluster labels (adata.obs, categorical)" for column in columns),
+        *(f"'{confidence_field(column)}', how sure they are (adata.obs)" for column in columns),
+        *(f"'{votes_field(column)}', what orders and halves of the genes say (adata.obsm)" for column in columns),
+        f"'{key}', parameters, spectra and agreement of the orders (adata.uns)",
+        *([f"{of_genes} of each gene (adata.var)"] if genes else []),
+    ]
 
 
 def _numbers_of_clusters(n_clusters: Any, n_cells: int) -> tuple[list[int], bool]:
