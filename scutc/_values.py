@@ -24,9 +24,8 @@ def warn_of_counts(matrix: Any, where: str) -> None:
             return
         case 1:
             warn(
-                f"{where} holds nothing but 0 and 1, as binary data such as open regions (ATAC) do. Clusters are found "
-                "better after TF-IDF and LSI, for example: write these coordinates to adata.obsm and give their key as "
-                "use_rep."
+                f"{where} holds nothing but 0 and 1, as binary data such as open regions (ATAC) do. For these TF-IDF "
+                "and LSI are customary: write their coordinates to adata.obsm, and give the key as use_rep."
             )
         case _:
             warn(
