@@ -1,30 +1,33 @@
-"""The one place that reads from and writes to AnnData."""
+"""The one place that reads from AnnData: the matrix, labels, and results with what is known of them."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from anndata import AnnData, ImplicitModificationWarning
+from anndata import AnnData
 
+from ._fields import CLUSTERED, TRANSFERRED, tool_of
 from ._parameters import checks_of, words_of
 from .core.blocks import check_readable, in_memory, is_out_of_memory, select_genes
+from .core.warn import warn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Parameters of an estimator that say how it is to work, not what to find.
 UNRECORDED = ("n_jobs", "verbose", "progress")
-# What is written of each gene, and what those have that were not judged.
-GENE_COLUMNS = {"informative": False, "score": np.nan}
 
 
 def check_adata(adata: Any) -> None:
     """Raise unless this is an AnnData."""
+    if type(adata).__module__.partition(".")[0] == "mudata":
+        valid = ", ".join(map(repr, getattr(adata, "mod", {})))
+        msg = f'adata is a MuData: give one of its modalities, for example mdata["rna"]. Valid: {valid or "none"}.'
+        raise TypeError(msg)
     if not isinstance(adata, AnnData):
         msg = f"adata is a {type(adata).__name__}, not an AnnData. For plain arrays use scutc.UTC."
         raise TypeError(msg)
@@ -34,13 +37,6 @@ def check_writable(adata: AnnData) -> None:
     """Raise where a result cannot be written, before it is computed."""
     if adata.is_view and adata.isbacked:
         msg = "adata is a view of a backed AnnData, which nothing can be written to: use adata.to_memory() first."
-        raise ValueError(msg)
-
-
-def check_key(key: Any) -> None:
-    """Raise unless results can be written, and read from a file again, under this key."""
-    if not isinstance(key, str) or not key or "/" in key:
-        msg = f"key_added={key!r} is not a non-empty string without '/'."
         raise ValueError(msg)
 
 
@@ -87,23 +83,21 @@ def read_obs(adata: AnnData, column: str, name: str, hint: str = "") -> pd.Serie
 def read_result(adata: AnnData, key: str, *, or_transferred: bool = False) -> Mapping[str, Any]:
     """What :func:`scutc.tl.utc`, or if that will do :func:`scutc.tl.transfer`, wrote to ``adata.uns`` under a key."""
     check_adata(adata)
-    found = {name: value for name, value in adata.uns.items() if isinstance(value, Mapping)}
-    if "missing_genes" in found.get(key, {}):
-        if or_transferred:
-            return found[key]
+    tools = {name: tool for name in adata.uns if (tool := tool_of(adata, name)) is not None}
+    if tools.get(key) == TRANSFERRED and not or_transferred:
         msg = (
             f"key={key!r} was transferred to these cells: use the AnnData on which scutc.tl.utc was run, the reference."
         )
         raise KeyError(msg)
-    results = {name: value for name, value in found.items() if "spectrum" in value}
-    if key not in results:
-        there = ", ".join(map(repr, results)) or "none"
+    if key not in tools:
+        there = ", ".join(repr(name) for name, tool in tools.items() if tool == CLUSTERED) or "none"
         msg = (
             f"key={key!r} is no result of scutc.tl.utc in adata.uns. There: {there}. "
             f"Run scutc.tl.utc(adata, key_added={key!r}) first."
         )
         raise KeyError(msg)
-    return results[key]
+    result: Mapping[str, Any] = adata.uns[key]
+    return result
 
 
 def clusterings(key: str, result: Mapping[str, Any]) -> list[str]:
@@ -128,23 +122,88 @@ def read_labels(adata: AnnData, column: str, name: str = "labels") -> pd.Categor
     return pd.Categorical(read_obs(adata, column, name, hint="Clusters are there after scutc.tl.utc."))
 
 
-def read_recorded_matrix(adata: AnnData, result: Mapping[str, Any], *, all_genes: bool = False) -> tuple[Any, pd.Index]:
+def is_restricted(result: Mapping[str, Any]) -> bool:
+    """Whether only cells of some categories were clustered."""
+    return "restrict_to" in result["params"]
+
+
+def recorded_names(result: Mapping[str, Any], n_clusters: int) -> list[str]:
+    """The names that a result gave to so many clusters."""
+    return cluster_names(n_clusters, result["params"]["restrict_to"]["categories"] if is_restricted(result) else ())
+
+
+def cluster_names(n_clusters: int, parents: Iterable[str] = ()) -> list[str]:
+    """Names by scanpy's convention: "0", "1" and so on; of parts of a cluster "3,0", of several together "3-5,0"."""
+    prefix = "-".join(parents)
+    return [f"{prefix},{number}" if prefix else str(number) for number in range(n_clusters)]
+
+
+def read_recorded_matrix(
+    adata: AnnData, key: str, result: Mapping[str, Any], *, in_part: bool = False
+) -> tuple[Any, pd.Index]:
     """The matrix that was clustered, according to a result in ``adata.uns``, and the names of its columns.
 
-    With ``all_genes`` those of another AnnData, that may have other genes, which the recorded masks do not fit.
+    The one place that says where a result no longer fits: raises if genes were removed, added or moved since, and warns
+    if cells were. With ``in_part`` these may, as long as nothing was recorded by the positions of genes.
     """
     params = result["params"]
-    use_raw, use_rep = bool(params.get("use_raw", False)), params.get("use_rep")
-    mask_var = None if all_genes else params.get("mask_var")
-    matrix, mask = read_matrix(adata, layer=params.get("layer"), use_raw=use_raw, use_rep=use_rep, mask_var=mask_var)
-    if use_rep is not None:
-        return matrix, pd.RangeIndex(matrix.shape[1])
-    names = adata.raw.var_names if use_raw else adata.var_names
-    names = names if mask is None else names[mask]
-    if all_genes or "kept_genes" not in result:
+    mask_var = params.get("mask_var")
+    all_names = _gene_names(adata, params)
+    masked_by_position = mask_var is not None and not isinstance(mask_var, str)
+    if masked_by_position and len(mask_var) != len(all_names):
+        _raise_other_genes(key, result, len(all_names))
+    matrix, mask = read_matrix(adata, **_selectors(params), mask_var=mask_var)
+    names = column_names(adata, matrix, mask, params)
+    by_position = masked_by_position or "kept_genes" in result
+    if (by_position or not in_part) and identity_of_genes(names) != result["genes"]:
+        _raise_other_genes(key, result, len(names))
+    if not in_part and adata.n_obs != result["n_cells"]:
+        warn(
+            f"key={key!r} is a result for {result['n_cells']} cells, and adata has {adata.n_obs} now: what is computed "
+            "again is for these, and what was recorded, such as agreements, for those. Run scutc.tl.utc again for a "
+            "result that fits."
+        )
+    if "kept_genes" not in result:
         return matrix, names
     kept = np.flatnonzero(result["kept_genes"])
     return select_genes(matrix, kept), names[kept]
+
+
+def _raise_other_genes(key: str, result: Mapping[str, Any], n_genes: int) -> NoReturn:
+    msg = (
+        f"key={key!r} is a result for {result['genes']['number']} genes, and there are {n_genes} now, not the same or "
+        "in another order. Run scutc.tl.utc again, or use the AnnData with all of its genes."
+    )
+    raise ValueError(msg)
+
+
+def read_matrix_alike(adata: AnnData, result: Mapping[str, Any]) -> tuple[Any, pd.Index]:
+    """The same matrix of another AnnData, with all of its genes, and the names of its columns."""
+    matrix, _ = read_matrix(adata, **_selectors(result["params"]))
+    return matrix, column_names(adata, matrix, None, result["params"])
+
+
+def column_names(adata: AnnData, matrix: Any, mask: NDArray[np.bool_] | None, params: Mapping[str, Any]) -> pd.Index:
+    """Names of the columns of a matrix that was read with these parameters; numbers, if they are no genes."""
+    if params.get("use_rep") is not None:
+        return pd.RangeIndex(matrix.shape[1])
+    names = _gene_names(adata, params)
+    return names if mask is None else names[mask]
+
+
+def identity_of_genes(names: pd.Index) -> dict[str, Any]:
+    """How many genes there are, and what changes if one of them has another name or another place."""
+    text = "\0".join(map(str, names)).encode("utf-8", "surrogatepass")
+    return {"number": len(names), "hash": hashlib.sha256(text).hexdigest()[:16]}
+
+
+def _gene_names(adata: AnnData, params: Mapping[str, Any]) -> pd.Index:
+    return adata.raw.var_names if params.get("use_raw") and adata.raw is not None else adata.var_names
+
+
+def _selectors(params: Mapping[str, Any]) -> dict[str, Any]:
+    use_raw = bool(params.get("use_raw", False))
+    return {"layer": params.get("layer"), "use_raw": use_raw, "use_rep": params.get("use_rep")}
 
 
 def parameters_to_record(model: Any) -> dict[str, Any]:
@@ -222,43 +281,3 @@ def _check_matrix(matrix: Any) -> Any:
         raise ValueError(msg)
     check_readable(matrix)
     return matrix
-
-
-def numbered_categories(codes: NDArray[np.intp]) -> pd.Categorical:
-    """Labels by scanpy's convention, the categories "0", "1" and so on."""
-    return pd.Categorical.from_codes(codes, categories=[str(code) for code in range(codes.max() + 1)])
-
-
-def write_result(
-    adata: AnnData,
-    key: str,
-    *,
-    obs: Mapping[str, pd.Categorical | NDArray[np.float64]],
-    obsm: Mapping[str, NDArray[Any]],
-    uns: dict[str, Any],
-    colors: Mapping[str, list[str]] = MappingProxyType({}),
-    var: pd.DataFrame | None = None,
-) -> None:
-    """Write columns of ``obs`` and ``var``, arrays of ``obsm`` and ``uns[key]``, and drop what no longer fits.
-
-    ``colors`` are those of columns of ``obs``, for which scanpy's own would not do.
-    ``var`` are the genes' columns, named without the key; genes that it does not have get what is missing.
-    """
-    with warnings.catch_warnings():
-        # Writing to a view makes it an object of its own: what is wanted here.
-        warnings.simplefilter("ignore", ImplicitModificationWarning)
-        for name, array in obsm.items():
-            adata.obsm[name] = array
-        adata.uns[key] = uns
-        for name, missing in GENE_COLUMNS.items():
-            if var is not None:
-                adata.var[f"{key}_{name}"] = var[name].reindex(adata.var_names, fill_value=missing).to_numpy()
-            elif f"{key}_{name}" in adata.var:  # of an earlier result
-                del adata.var[f"{key}_{name}"]
-        for name, values in obs.items():
-            adata.obs[name] = values
-            stored = adata.uns.get(f"{name}_colors")
-            if name in colors:
-                adata.uns[f"{name}_colors"] = colors[name]
-            elif stored is not None and isinstance(values, pd.Categorical) and len(stored) != len(values.categories):
-                del adata.uns[f"{name}_colors"]

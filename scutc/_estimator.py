@@ -32,7 +32,7 @@ from .core.affinities import AFFINITIES, COSINES, ORDERS
 from .core.blocks import check_finite, check_readable, check_unmasked, is_out_of_memory
 from .core.genes import MIN_CELLS, MIN_GENES, MIN_KEPT
 from .core.landmarks import DEFAULT_LANDMARKS, MAX_EXACT_CELLS, number_of_landmarks
-from .core.metric import METRICS, usable_metric
+from .core.metric import AUTO, METRICS, OF_COORDINATES, OF_GENES, usable_metric
 from .core.n_clusters import MAX_CLUSTERS
 from .core.parallel import no_progress
 from .core.replicates import SPLITS_IF_GIVEN, SPLITS_TO_ESTIMATE
@@ -111,7 +111,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     orders_
         The orders that were fused, ascending.
     metric_
-        The metric that was used: ``"euclidean"`` where there is but one gene.
+        The metric that was used, never ``"auto"``: ``"euclidean"`` where there is but one gene.
     seed_
         ``random_state`` if it is an integer, else the seed that was drawn from it.
 
@@ -142,11 +142,12 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         default=ORDERS,
     )
     metric: str = parameter(
-        OneOf(tuple(METRICS)),
+        OneOf((AUTO, *METRICS)),
         "Distance between two cells. "
         + "; ".join(f'``"{name}"`` {each.words}' for name, each in METRICS.items())
-        + ".",
-        default="correlation",
+        + f'. ``"{AUTO}"`` is ``"{OF_GENES}"``, and in :func:`scutc.tl.utc` ``"{OF_COORDINATES}"`` for ``use_rep``, '
+        "such as principal components, on which it does better.",
+        default=AUTO,
     )
     screen_genes: bool = parameter(
         TrueOrFalse(),

@@ -7,8 +7,8 @@ import re
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from ._anndata import check_key
 from ._estimator import UTC
+from ._fields import check_key
 from ._parameters import checks_of, described_in
 from ._validation import (
     OneOf,
@@ -150,7 +150,7 @@ def _weights(text: str) -> dict[int, float]:
 
 
 # Parameters of tools that make no sense here.
-NOT_IN_FILES = ("adata", "adata_new", "adata_ref", "copy", "rng")
+NOT_IN_FILES = ("adata", "adata_new", "adata_ref", "restrict_to", "copy", "rng")
 # Of these pairs of parameters one chooses what the other would.
 EXCLUSIVE = (("layer", "use_raw"), ("layer", "use_rep"), ("use_raw", "use_rep"), ("use_rep", "mask_var"))
 # What is allowed for a parameter besides numbers, as a word.

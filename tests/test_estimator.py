@@ -21,7 +21,7 @@ from scutc.tl._utc import Options
 
 def refused_by_correlation(estimator: UTC) -> dict[str, str]:
     """Checks whose data have cells of two features or without variance, for which correlation means nothing."""
-    if estimator.metric != "correlation":
+    if estimator.metric == "euclidean":
         return {}
     return {
         "check_estimators_dtypes": "integers between 0 and 4: cells without variance, an error by design",
@@ -194,7 +194,7 @@ def test_seed_is_recorded_and_changes_the_sample(adata):
     [
         ({"orders": ()}, r"orders=\(\) is not a non-empty subset of \(2, 3, 4\)"),
         ({"orders": (2, 5)}, r"orders=\(2, 5\) is not"),
-        ({"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'correlation', 'spearman', 'euclidean'"),
+        ({"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'auto', 'correlation', 'spearman', 'euclidean'"),
         ({"solver": "magic"}, "solver='magic' is unknown. Valid: 'spectral'"),
         ({"n_neighbors": 0}, "n_neighbors=0 is not a positive integer"),
         ({"n_neighbors": None}, "n_neighbors=None is not a positive integer"),

@@ -11,6 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import scutc
 from conftest import make_groups, snapshot
+from scutc.core.affinities import pairwise_affinity
+from scutc.core.geometry import Geometry
 from scutc.core.solvers import SOLVERS
 from scutc.core.solvers.column_form import polar
 
@@ -109,7 +111,8 @@ def test_view_becomes_an_object_of_its_own(adata, recwarn):
 
 def test_inputs_are_chosen_by_selectors(adata):
     X = adata.X.copy()
-    expected = scutc.UTC(3).fit(X).embedding_
+    of_genes = scutc.UTC(3).fit(X).embedding_
+    of_coordinates = scutc.UTC(3, metric="euclidean", n_splits=0).fit(X).embedding_
     noise = np.random.default_rng(0).random(X.shape, dtype=np.float32)
     adata.layers["log"] = X
     adata.raw = adata
@@ -118,10 +121,38 @@ def test_inputs_are_chosen_by_selectors(adata):
     adata.X = noise
     for selector in ({"layer": "log"}, {"use_raw": True}, {"use_rep": "rep"}, {"use_rep": "frame"}):
         scutc.tl.utc(adata, 3, **selector)
+        expected = of_coordinates if "use_rep" in selector else of_genes
         np.testing.assert_allclose(adata.obsm["X_utc"], expected, atol=1e-6)
         assert {name: adata.uns["utc"]["params"][name] for name in selector} == selector
     scutc.tl.utc(adata, 3)
-    assert not np.allclose(adata.obsm["X_utc"], expected, atol=1e-3)
+    assert not np.allclose(adata.obsm["X_utc"], of_genes, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "used"),
+    [
+        ({}, "correlation"),
+        ({"use_rep": "rep"}, "euclidean"),
+        ({"use_rep": "rep", "metric": "correlation"}, "correlation"),
+        ({"metric": "spearman"}, "spearman"),
+    ],
+)
+def test_the_metric_follows_the_input_unless_it_is_chosen_and_is_recorded(adata, arguments, used):
+    adata.obsm["rep"] = adata.X[:, :20] * 3
+    scutc.tl.utc(adata, 3, **arguments)
+    assert adata.uns["utc"]["params"]["metric"] == used
+    matrix = adata.obsm["rep"] if "use_rep" in arguments else adata.X
+    before = scutc.pl.affinity(adata, show=False)[0]
+    pairwise = pairwise_affinity(Geometry.of(matrix, used), 15).toarray()
+    order = np.argsort(adata.obs["utc"].cat.codes, kind="stable")
+    np.testing.assert_allclose(before.images[0].get_array(), pairwise[np.ix_(order, order)], atol=1e-6)
+
+
+def test_arrays_are_taken_for_genes():
+    X = make_groups().X
+    model = scutc.UTC(3).fit(X)
+    assert model.metric == "auto"
+    assert model.metric_ == "correlation"
 
 
 def test_mask_selects_genes(adata):
@@ -147,6 +178,7 @@ CONVERSIONS = {
 }
 
 
+@pytest.mark.filterwarnings(r"ignore:adata\.X holds whole numbers")
 @pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
 def test_any_kind_of_matrix_gives_the_groups(adata, convert):
     adata.X = convert(adata.X)
@@ -270,7 +302,7 @@ def bad_inputs() -> dict[str, tuple]:
         "mask length": (nothing, {"mask_var": np.ones(3, bool)}, ValueError, "60 booleans"),
         "mask kind": (nothing, {"mask_var": np.arange(60)}, ValueError, "60 booleans"),
         "empty mask": (nothing, {"mask_var": np.zeros(60, bool)}, ValueError, "none of the genes"),
-        "metric": (nothing, {"metric": "cosine"}, ValueError, "Valid: 'correlation', 'spearman', 'euclidean'"),
+        "metric": (nothing, {"metric": "cosine"}, ValueError, "Valid: 'auto', 'correlation', 'spearman', 'euclidean'"),
         "solver": (nothing, {"solver": "lbfgs"}, ValueError, "Valid: 'spectral'"),
         "order": (nothing, {"orders": (2, 6)}, ValueError, r"subset of \(2, 3, 4\)"),
         "two selectors": (layer, {"layer": "counts", "use_rep": "a"}, ValueError, "layer='counts' and use_rep='a'"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def call(adata: AnnData) -> None:
     scutc.tl.utc(adata, [3, 4], metric="spearman", sharpness=2.0, weights={3: 0.5}, rng=1)
+    scutc.tl.utc(adata, 2, restrict_to=("utc", ["3"]))
     scutc.tl.utc(adata, sharpnes=2.0)  # type: ignore[call-arg]
     scutc.tl.utc(adata, sharpness="high")  # type: ignore[arg-type]
     scutc.UTC(3, sharpness=2.0)

@@ -202,10 +202,14 @@ class Euclidean(Metric):
 
 
 METRICS: dict[str, type[Metric]] = {"correlation": Correlation, "spearman": Spearman, "euclidean": Euclidean}
+# What "auto" means for values of genes, and for coordinates that were made of them, such as principal components: these
+# have no common level that a cell could be freed from, and their lengths tell.
+AUTO, OF_GENES, OF_COORDINATES = "auto", "correlation", "euclidean"
 
 
 def usable_metric(name: str, n_genes: int) -> str:
     """The name of the metric, or of the Euclidean one with a warning where there are too few genes for it."""
+    name = OF_GENES if name == AUTO else name
     if n_genes >= METRICS[name].min_genes:
         return name
     msg = f"A single feature has no {name}: using metric='euclidean'."

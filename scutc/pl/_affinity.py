@@ -90,7 +90,7 @@ def affinity(
     clusters, colors = colored_clusters(adata, key, column)
     cells, note = sample_cells(clusters, max_cells)
 
-    shown = read_rows(read_recorded_matrix(adata, result)[0], cells)
+    shown = read_rows(read_recorded_matrix(adata, key, result)[0], cells)
     geometry = Geometry.of(shown, params["metric"], settings.n_jobs)
     pairwise = pairwise_affinity(geometry, int(params["n_neighbors"])).toarray()
     fused, _ = read_matrix(adata, use_rep=f"X_{key}")

@@ -96,7 +96,7 @@ def orders(
     clusters, colors = colored_clusters(adata, key, column)
     cells, note = sample_cells(clusters, max_cells)
     cells = np.sort(cells)  # with all of them the matrix is the one that was clustered: the same anchors are drawn
-    matrix, _ = read_recorded_matrix(adata, result)
+    matrix, _ = read_recorded_matrix(adata, key, result)
     shown = read_rows(matrix, cells)
 
     axes = panels(ax, len(params["orders"]), size=(3.4, 3.8), figsize=figsize)

@@ -63,11 +63,6 @@ def colored_clusters(adata: AnnData, key: str, column: str) -> tuple[pd.Categori
     return inside.remove_unused_categories(), [colors[cluster] for cluster in kept]
 
 
-def own_number(name: str) -> str:
-    """The number that a cluster has in its result: 0 if it is "0", or "3,0", the first part of cluster 3."""
-    return name.rpartition(",")[2]
-
-
 def sample_cells(
     labels: pd.Categorical, max_cells: int, among: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.intp], str]:

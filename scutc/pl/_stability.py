@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._anndata import choose_clustering, clusterings, read_result
-from ._shared import BAR, GAP, colored_clusters, draw_bar, draw_legend, finish, own_number, panels, sample_cells
+from .._anndata import choose_clustering, clusterings, read_result, recorded_names
+from ._shared import BAR, GAP, colored_clusters, draw_bar, draw_legend, finish, panels, sample_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ def stability(
     draw_bar(axes, colors, sizes, "top")
     known = _stability_by_name(result, columns.index(column))
     # Renamed clusters, and those without a cell that halves of the genes look at, have none.
-    found = {name: known.get(own_number(name), np.nan) for name in map(str, clusters.categories)}
+    found = {name: known.get(name, np.nan) for name in map(str, clusters.categories)}
     names = {name: f"{name} ({value:.2f})" for name, value in found.items() if np.isfinite(value)}
     draw_legend(
         axes,
@@ -109,4 +109,4 @@ def _stability_by_name(result: Mapping[str, Any], position: int) -> dict[str, fl
     values = result["stability"]
     if np.ndim(result["n_clusters"]):
         values = values[str(result["n_clusters"][position])]
-    return {str(number): float(value) for number, value in enumerate(values)}
+    return dict(zip(recorded_names(result, len(values)), map(float, values), strict=True))

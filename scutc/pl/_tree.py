@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from .._anndata import clusterings, read_result
+from .._anndata import clusterings, read_result, recorded_names
 from .._colors import inherited_colors
 from ..core.tree import number_by_size
 from ..core.views import cut
-from ._shared import colored_clusters, embedded_cells, finish, own_number, panels
+from ._shared import colored_clusters, embedded_cells, finish, panels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,8 +81,7 @@ def tree(
     finest, colors = colored_clusters(adata, key, columns[n_clusters])
     codes = finest.codes[embedded_cells(adata, key)].astype(np.intp)
     # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
-    names = [str(node) for node in range(n_clusters)]
-    if list(map(own_number, finest.categories)) != names or set(codes) != set(range(n_clusters)):
+    if list(finest.categories) != recorded_names(result, n_clusters) or set(codes) != set(range(n_clusters)):
         msg = (
             f"adata.obs[{columns[n_clusters]!r}] has no longer the {n_clusters} clusters of the tree: run scutc.tl.utc "
             "again."

@@ -9,13 +9,25 @@ import pandas as pd
 
 from .._anndata import (
     check_adata,
-    check_key,
     check_writable,
     choose_clustering,
+    is_restricted,
     read_labels,
     read_matrix,
+    read_matrix_alike,
     read_recorded_matrix,
     read_result,
+)
+from .._fields import (
+    CLUSTERED,
+    TRANSFERRED,
+    check_fields,
+    check_key,
+    confidence_field,
+    embedding_field,
+    fields_of,
+    tool_of,
+    typicality_field,
     write_result,
 )
 from .._validation import check_n_jobs, check_share
@@ -74,7 +86,8 @@ def transfer(
         Column of ``adata_ref.obs`` to transfer, for example names that were given to the clusters; the clusters by
         default. Cells of the reference without a label are left out.
     key_added
-        Key under which the results are written, ``key`` by default.
+        Key under which the results are written, ``key`` by default. They replace what an earlier transfer wrote under
+        it; what scutc did not write under this key is never overwritten.
     min_shared_genes
         Raise where fewer than this part of the reference's genes are among the new cells' genes.
     min_confidence
@@ -98,7 +111,8 @@ def transfer(
     ``adata_new.obsm["X_" + key_added]``
         Where the cells lie in the reference's fused embedding.
     ``adata_new.uns[key_added]``
-        A dictionary: ``params``, ``n_shared_genes`` and ``missing_genes``, those of the reference that are not there.
+        A dictionary: ``params``, ``n_shared_genes`` and ``missing_genes``, those of the reference that are not there;
+        ``versions``, ``n_cells``, ``tool`` and ``fields`` as from :func:`scutc.tl.utc`.
 
     Examples
     --------
@@ -127,7 +141,7 @@ def transfer(
     if adata_new.n_obs == 0:
         msg = "adata_new has 0 cells: there is none to label."
         raise ValueError(msg)
-    if "spectrum" in adata_new.uns.get(key_added, {}):
+    if tool_of(adata_new, key_added) == CLUSTERED:
         msg = (
             f"adata_new has a clustering {key_added!r} of its own, which would be lost: choose another key_added. Or "
             "are the arguments in the wrong order? The new cells come first, then the reference."
@@ -141,14 +155,23 @@ def transfer(
     check_n_jobs("n_jobs", n_jobs)
     result = read_result(adata_ref, key)
     params = result["params"]
+    if is_restricted(result):
+        msg = (
+            f"key={key!r} is a result for a part of the cells alone. To transfer labels of all cells, take the key of "
+            f"a result for all of them, with labels={key!r}."
+        )
+        raise ValueError(msg)
+    check_fields(
+        adata_new, key_added, fields_of(key_added, [key_added], typicality=True), {"obsm": params.get("use_rep")}
+    )
     column = choose_clustering(key, result, labels)
     clusters = read_labels(adata_ref, column)
     if clusters.categories.dtype.kind == "f":
         msg = f"labels={column!r} holds numbers, not labels: choose a column of categories."
         raise ValueError(msg)
-    embedding, _ = read_matrix(adata_ref, use_rep=f"X_{key}")
-    reference, genes = read_recorded_matrix(adata_ref, result)
-    new, new_genes = read_recorded_matrix(adata_new, result, all_genes=True)
+    embedding, _ = read_matrix(adata_ref, use_rep=embedding_field(key))
+    reference, genes = read_recorded_matrix(adata_ref, key, result, in_part=True)
+    new, new_genes = read_matrix_alike(adata_new, result)
     if "use_rep" in params and len(genes) != len(new_genes):
         msg = (
             f"obsm[{params['use_rep']!r}] has {len(genes)} columns in adata_ref and {len(new_genes)} in adata_new: "
@@ -183,12 +206,13 @@ def transfer(
     write_result(
         adata_new,
         key_added,
+        TRANSFERRED,
         obs={
             key_added: pd.Categorical.from_codes(np.where(doubtful, -1, found), dtype=clusters.dtype),
-            f"{key_added}_confidence": confidence,
-            f"{key_added}_typicality": typicality,
+            confidence_field(key_added): confidence,
+            typicality_field(key_added): typicality,
         },
-        obsm={f"X_{key_added}": placed.weights @ embedding[speaking]},
+        obsm={embedding_field(key_added): placed.weights @ embedding[speaking]},
         uns={
             "params": {"key": key, "labels": column, "metric": params["metric"], "n_neighbors": params["n_neighbors"]}
             | {name: float(value) for name, value in thresholds.items() if value is not None},

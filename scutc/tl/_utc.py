@@ -12,17 +12,31 @@ import pandas as pd
 
 from .._anndata import (
     check_adata,
-    check_key,
     check_writable,
-    numbered_categories,
+    column_names,
+    identity_of_genes,
     parameters_to_record,
     read_matrix,
-    write_result,
 )
 from .._colors import inherited_colors, label_colors
 from .._estimator import UTC
+from .._fields import (
+    CLUSTERED,
+    GENE_COLUMNS,
+    check_fields,
+    check_key,
+    confidence_field,
+    embedding_field,
+    fields_of,
+    gene_field,
+    votes_field,
+    write_result,
+)
 from .._parameters import check_names, describe, words_of
 from .._validation import check_n_clusters, draw_seed
+from .._values import warn_of_counts
+from ..core.metric import AUTO, OF_COORDINATES
+from ._cells import Cells
 from ._naming import named
 from ._progress import progress_bar
 
@@ -40,6 +54,7 @@ class _Unset(int):
 
 
 _DEFAULT_SEED = _Unset(0)
+DEFAULT_KEY = "utc"
 
 
 class Options(TypedDict, total=False):
@@ -66,13 +81,14 @@ def utc(
     use_raw: bool = False,
     use_rep: str | None = None,
     mask_var: str | NDArray[np.bool_] | None = None,
+    restrict_to: tuple[str, Sequence[str]] | None = None,
     orders: Iterable[int] = UTC.orders,
     metric: str = UTC.metric,
     screen_genes: bool = UTC.screen_genes,
     n_neighbors: int = UTC.n_neighbors,
     n_landmarks: int | str | None = UTC.n_landmarks,
     solver: str = UTC.solver,
-    key_added: str = "utc",
+    key_added: str = DEFAULT_KEY,
     random_state: int | np.random.RandomState | np.random.Generator | None = _DEFAULT_SEED,
     n_jobs: int | None = None,
     copy: bool = False,
@@ -106,8 +122,14 @@ def utc(
     mask_var
         Genes to use: a boolean array, or the name of a boolean column of ``adata.var``, for example
         ``"highly_variable"``. All genes by default.
+    restrict_to
+        Cluster some cells alone: a column of ``adata.obs`` and categories of it, for example ``("utc", ["3"])``. Their
+        clusters are called ``"3,0"``, ``"3,1"``, …, those of several categories ``"3-5,0"``, …, and all other cells
+        keep their label, as in :func:`scanpy.tl.leiden`. Embedding, confidence and votes of these are missing.
     key_added
-        Key under which the results are written.
+        Key under which the results are written, with ``restrict_to`` by default ``"utc_R"``. They replace those of an
+        earlier run under this key, with all fields that it wrote, changed since or not; what scutc did not write under
+        this key is never overwritten.
     n_jobs
         Number of threads, by default ``scanpy.settings.n_jobs``. The result does not depend on it.
     copy
@@ -136,19 +158,22 @@ def utc(
         Where genes were screened: whether a gene shares structure with others, and the part of its variance that the
         structure of other genes explains; ``False`` and missing for genes that were not looked at.
     ``adata.uns[key_added]``
-        A dictionary: ``params``; ``n_clusters`` and ``n_clusters_method`` (``"given"`` or how it was estimated, then
-        with ``n_clusters_candidates``, their ``n_clusters_scores``, ``n_clusters_spread``, the standard deviation of
-        these over halves of the genes, and ``n_clusters_reproduced``, the part of the labels' information that comes
-        back in them); ``stability``, for each cluster how well it is found again in halves of the genes, from 0 to 1, a
-        dictionary for several numbers of clusters; ``spectrum``, the eigenvalues of the fused operator;
-        ``order_spectra``, those of each order alone; ``agreement``, for each order the adjusted Rand index between its
-        own clustering and the fused one; ``tree``, how the clusters merge, the largest number of them where there are
-        several, in the form of :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and
-        ``score_of_noise``, where genes were screened: which of the selected ones cells were clustered by, and the score
-        to be expected of noise; ``landmarks``, where there are any, the positions of these cells: spectra, agreement
-        and the estimated number are theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of
-        the embedding add to the objective, there is no agreement, and ``objective_history``, ``n_iter`` and
-        ``converged`` tell how the solver went, and ``relative_gradient`` how far from a stationary point its answer is.
+        A dictionary, with ``restrict_to`` about the cells that were clustered: ``params``; ``versions``, those of scutc
+        and of what its numbers depend on; ``n_cells``, and ``genes``, their number and a hash of their names, for which
+        it was computed; ``tool`` and ``fields``, by which scutc knows the fields that it wrote; ``n_clusters`` and
+        ``n_clusters_method`` (``"given"`` or how it was estimated, then with ``n_clusters_candidates``, their
+        ``n_clusters_scores``, ``n_clusters_spread``, the standard deviation of these over halves of the genes, and
+        ``n_clusters_reproduced``, the part of the labels' information that comes back in them); ``stability``, for each
+        cluster how well it is found again in halves of the genes, from 0 to 1, a dictionary for several numbers of
+        clusters; ``spectrum``, the eigenvalues of the fused operator; ``order_spectra``, those of each order alone;
+        ``agreement``, for each order the adjusted Rand index between its own clustering and the fused one; ``tree``,
+        how the clusters merge, the largest number of them where there are several, in the form of
+        :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and ``score_of_noise``, where genes were screened: which
+        of the selected ones cells were clustered by, and the score to be expected of noise; ``landmarks``, where there
+        are any, the positions of these cells among the ``n_cells``: spectra, agreement and the estimated number are
+        theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the embedding add to the
+        objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver
+        went, and ``relative_gradient`` how far from a stationary point its answer is.
     ``adata.uns[f"{key_added}_{n_clusters}_colors"]``
         For a sequence of numbers: a cluster has the colour of the largest cluster in it when there are more of them.
 
@@ -171,18 +196,33 @@ def utc(
     check_names(options, [*signature(utc).parameters, *Options.__annotations__], "utc")
     check_adata(adata)
     check_writable(adata)
+    if restrict_to is not None and key_added == DEFAULT_KEY:
+        key_added = f"{DEFAULT_KEY}_R"
     check_key(key_added)
     if copy and adata.isbacked:
         msg = "copy=True cannot copy the file behind a backed adata: leave copy out, or use adata.to_memory() first."
         raise ValueError(msg)
     matrix, mask = read_matrix(adata, layer=layer, use_raw=use_raw, use_rep=use_rep, mask_var=mask_var)
-    if adata.n_obs < 2:
-        msg = f"adata has {adata.n_obs} cells: clustering needs at least 2."
+    cells = Cells.of(adata, restrict_to)
+    if len(cells) < 2:
+        msg = f"{cells.words}: clustering needs at least 2."
         raise ValueError(msg)
-    numbers, several = _numbers_of_clusters(n_clusters, adata.n_obs)
+    numbers, several = _numbers_of_clusters(n_clusters, len(cells))
+    columns = [f"{key_added}_{number}" for number in numbers] if several else [key_added]
     seed = _resolve_seed(random_state, options.pop("rng", None))
+    n_jobs = settings.n_jobs if n_jobs is None else n_jobs
     if use_rep is not None:  # which has no genes to be screened or halved
         screen_genes, options["n_splits"] = False, 0
+        metric = OF_COORDINATES if metric == AUTO else metric
+    read = {
+        "obs": None if restrict_to is None else restrict_to[0],
+        "obsm": use_rep,
+        "var": mask_var if isinstance(mask_var, str) and not use_raw else None,
+    }
+    check_fields(adata, key_added, fields_of(key_added, columns, votes=True, genes=screen_genes), read)
+    matrix = cells.rows(matrix, n_jobs)
+    if use_rep is None:
+        warn_of_counts(matrix, "adata.raw.X" if use_raw else "adata.X" if layer is None else f"adata.layers[{layer!r}]")
     model = UTC(
         n_clusters=max(numbers, default=None),
         orders=orders,
@@ -192,46 +232,61 @@ def utc(
         n_landmarks=n_landmarks,
         solver=solver,
         random_state=seed,
-        n_jobs=settings.n_jobs if n_jobs is None else n_jobs,
+        n_jobs=n_jobs,
         verbose=logg.hint,
         progress=progress_bar("utc"),
         **options,
     )
-    genes = adata.raw.var_names if use_raw else adata.var_names
-    with named(adata.obs_names, None if use_rep is not None else genes if mask is None else genes[mask]):
-        model.fit(matrix)
-
-    names = {number: f"{key_added}_{number}" for number in numbers} if several else {model.n_clusters_: key_added}
-    cuts = {
-        name: model._clustering if number == model.n_clusters_ else model.cut(number) for number, name in names.items()
-    }
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
+    genes = column_names(adata, matrix, mask, selectors)
+    names = adata.obs_names[cells.positions(np.arange(len(cells)))]
+    with cells.named_in_errors(), named(names, None if use_rep is not None else genes):
+        model.fit(matrix)
+
+    cuts = {
+        column: model._clustering if number == model.n_clusters_ else model.cut(number)
+        for column, number in zip(columns, numbers or [model.n_clusters_], strict=True)
+    }
+    labels = {column: cells.labels(cut.labels) for column, cut in cuts.items()}
+    description = _describe(
+        model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors | cells.params
+    )
+    description["genes"] = identity_of_genes(genes)
+    if model.landmarks_ is not None:
+        description["landmarks"] = cells.positions(model.landmarks_)
     write_result(
         target := adata.copy() if copy else adata,
         key_added,
-        obs={name: numbered_categories(found.labels) for name, found in cuts.items()}
-        | {f"{name}_confidence": found.confidence for name, found in cuts.items()},
-        obsm={f"X_{key_added}": model.embedding_} | {f"{name}_votes": found.votes for name, found in cuts.items()},
-        uns=_describe(model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors),
-        colors=_matched_colors(adata, {name: found.labels for name, found in cuts.items()}) if several else {},
-        var=_genes(model, adata.raw.var_names if use_raw else adata.var_names, mask),
+        CLUSTERED,
+        obs=labels | {confidence_field(column): cells.spread(cut.confidence, np.nan) for column, cut in cuts.items()},
+        obsm={embedding_field(key_added): cells.spread(model.embedding_, np.nan)}
+        | {votes_field(column): cells.spread(cut.votes, -1) for column, cut in cuts.items()},
+        uns=description,
+        colors=_matched_colors(adata, labels) if several else {},
+        var=_judged_genes(model, genes),
     )
-    added = [
-        f"'X_{key_added}', the fused embedding (adata.obsm)",
-        *(f"'{name}', the cluster labels (adata.obs, categorical)" for name in cuts),
-        *(f"'{name}_confidence', how sure they are (adata.obs)" for name in cuts),
-        *(f"'{name}_votes', what orders and halves of the genes say (adata.obsm)" for name in cuts),
-        f"'{key_added}', parameters, spectra and agreement of the orders (adata.uns)",
-    ]
     if model.kept_genes_ is not None and model.informative_genes_ is not None:
         kept, informative = np.count_nonzero(model.kept_genes_), np.count_nonzero(model.informative_genes_)
         logg.info(f"    kept {kept} of {len(model.kept_genes_)} genes, {informative} of them informative")
-        added.append(f"'{key_added}_informative' and '{key_added}_score' of each gene (adata.var)")
     if n_clusters is None:
         logg.info(f"    estimated {model.n_clusters_} clusters ({target.uns[key_added]['n_clusters_method']})")
+    added = _added(key_added, columns, genes=model.kept_genes_ is not None)
     logg.info("    finished", time=start, deep="added\n    " + "\n    ".join(added))
     return target if copy else None
+
+
+def _added(key: str, columns: list[str], *, genes: bool) -> list[str]:
+    """A line for each field that was written."""
+    of_genes = " and ".join(f"'{gene_field(key, column)}'" for column in GENE_COLUMNS)
+    return [
+        f"'{embedding_field(key)}', the fused embedding (adata.obsm)",
+        *(f"'{column}', the cluster labels (adata.obs, categorical)" for column in columns),
+        *(f"'{confidence_field(column)}', how sure they are (adata.obs)" for column in columns),
+        *(f"'{votes_field(column)}', what orders and halves of the genes say (adata.obsm)" for column in columns),
+        f"'{key}', parameters, spectra and agreement of the orders (adata.uns)",
+        *([f"{of_genes} of each gene (adata.var)"] if genes else []),
+    ]
 
 
 def _numbers_of_clusters(n_clusters: Any, n_cells: int) -> tuple[list[int], bool]:
@@ -264,21 +319,22 @@ def _resolve_seed(
         raise ValueError(msg) from error
 
 
-def _matched_colors(adata: AnnData, clusterings: dict[str, NDArray[np.intp]]) -> dict[str, list[str]]:
+def _matched_colors(adata: AnnData, clusterings: dict[str, pd.Categorical]) -> dict[str, list[str]]:
     """Colours of nested clusterings: those of the finest, which the user may have chosen, and the others inherit."""
-    finest, *coarser = sorted(clusterings, key=lambda name: -clusterings[name].max())
-    colors = {finest: label_colors(adata, finest, int(clusterings[finest].max()) + 1)}
+    finest, *coarser = sorted(clusterings, key=lambda column: -len(clusterings[column].categories))
+    colors = {finest: label_colors(adata, finest, len(clusterings[finest].categories))}
+    labelled = clusterings[finest].codes >= 0
+    codes = {column: labels.codes[labelled].astype(np.intp) for column, labels in clusterings.items()}
     for fine, coarse in pairwise([finest, *coarser]):
-        colors[coarse] = inherited_colors(clusterings[coarse], clusterings[fine], colors[fine])
+        colors[coarse] = inherited_colors(codes[coarse], codes[fine], colors[fine])
     return colors
 
 
-def _genes(model: UTC, names: pd.Index, mask: NDArray[np.bool_] | None) -> pd.DataFrame | None:
+def _judged_genes(model: UTC, names: pd.Index) -> pd.DataFrame | None:
     """What goes to ``var``: how each gene was judged, if it was."""
     if model.informative_genes_ is None:
         return None
-    judged = {"informative": model.informative_genes_, "score": model.gene_scores_}
-    genes = pd.DataFrame(judged, index=names if mask is None else names[mask])
+    genes = pd.DataFrame({"informative": model.informative_genes_, "score": model.gene_scores_}, index=names)
     return genes[~genes.index.duplicated()]
 
 
@@ -305,8 +361,6 @@ def _describe(model: UTC, cuts: list[Clustering], given: Any, selectors: dict[st
     largest = max(cuts, key=lambda cut: len(cut.tree))
     if len(largest.tree):
         result["tree"] = largest.tree
-    if model.landmarks_ is not None:
-        result["landmarks"] = model.landmarks_
     if model.kept_genes_ is not None:
         result["kept_genes"] = model.kept_genes_
         result["score_of_noise"] = model.score_of_noise_

@@ -1,0 +1,102 @@
+"""Raw counts are clustered, but not without a word."""
+
+from __future__ import annotations
+
+import warnings
+
+import anndata
+import dask.array as da
+import numpy as np
+import pytest
+from anndata import AnnData
+from scipy import sparse
+
+import scutc
+
+COUNTS = "adata.X holds whole numbers, as raw counts are"
+
+
+def counts(kind=np.float32) -> AnnData:
+    rates = np.repeat([[1, 5] * 10, [5, 1] * 10], 8, axis=0)
+    return AnnData(np.random.default_rng(0).poisson(rates).astype(kind))
+
+
+def cluster(adata: AnnData, **arguments) -> list[warnings.WarningMessage]:
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        scutc.tl.utc(adata, 2, orders=(2,), n_splits=0, **arguments)
+    return [each for each in record if "holds" in str(each.message)]
+
+
+KINDS = {
+    "float": counts,
+    "integer": lambda: counts(np.int64),
+    "unsigned": lambda: counts(np.uint8),
+    "csr": lambda: AnnData(sparse.csr_matrix(counts().X)),
+    "csc": lambda: AnnData(sparse.csc_array(counts().X)),
+    "dask": lambda: AnnData(da.from_array(counts().X, chunks=(5, -1))),
+    "dask csr": lambda: AnnData(da.from_array(counts().X, chunks=(5, -1)).map_blocks(sparse.csr_matrix)),
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_counts_are_warned_of_with_the_lines_that_mend_it(make):
+    (warning,) = cluster(make())
+    assert str(warning.message).startswith(COUNTS)
+    assert str(warning.message).endswith("\n    sc.pp.normalize_total(adata)\n    sc.pp.log1p(adata)")
+    assert warning.filename == __file__
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("masked", [False, True])
+def test_counts_in_a_file_are_warned_of(container, masked, tmp_path):
+    adata = counts()
+    adata.X = container(adata.X)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    (warning,) = cluster(backed, mask_var=np.arange(20) < 15 if masked else None)
+    assert str(warning.message).startswith(COUNTS)
+    backed.file.close()
+
+
+def test_it_says_which_matrix_holds_counts():
+    adata = counts()
+    adata.layers["raw"], adata.raw = adata.X, adata.copy()
+    adata.X = np.log1p(adata.X)
+    assert not cluster(adata)
+    assert str(cluster(adata, layer="raw")[0].message).startswith("adata.layers['raw'] holds whole")
+    assert str(cluster(adata, use_raw=True)[0].message).startswith("adata.raw.X holds whole")
+
+
+def test_binary_data_have_words_of_their_own():
+    for kind in (np.float32, bool):
+        (warning,) = cluster(AnnData(sparse.csr_matrix((counts().X > 2).astype(kind))))
+        assert "nothing but 0 and 1" in str(warning.message)
+        assert "use_rep" in str(warning.message)
+
+
+@pytest.mark.parametrize("change", [np.log1p, np.negative, lambda X: X - 2, lambda X: X / 2])
+def test_other_values_are_not_warned_of(change):
+    adata = counts()
+    adata.X = change(adata.X)
+    assert not cluster(adata)
+
+
+def test_coordinates_may_be_whole_numbers():
+    adata = counts()
+    adata.obsm["grid"] = adata.X[:, :4]
+    assert not cluster(adata, use_rep="grid")
+
+
+def test_of_many_chunks_only_the_first_is_read_for_it():
+    read = []
+
+    def note(block):
+        read.append(len(block))
+        return block
+
+    values = np.tile(counts().X, (40, 1))
+    lazy = da.from_array(values, chunks=(160, -1)).map_blocks(note, meta=values[:0])
+    with pytest.warns(UserWarning, match=COUNTS):
+        scutc._values.warn_of_counts(lazy, "adata.X")
+    assert read == [160]
