@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -132,10 +132,10 @@ def recorded_names(result: Mapping[str, Any], n_clusters: int) -> list[str]:
     return cluster_names(n_clusters, result["params"]["restrict_to"]["categories"] if is_restricted(result) else ())
 
 
-def cluster_names(n_clusters: int, parents: Iterable[str] = ()) -> list[str]:
+def cluster_names(n_clusters: int, parents: Sequence[str] = ()) -> list[str]:
     """Names by scanpy's convention: "0", "1" and so on; of parts of a cluster "3,0", of several together "3-5,0"."""
-    prefix = "-".join(parents)
-    return [f"{prefix},{number}" if prefix else str(number) for number in range(n_clusters)]
+    prefix = f"{'-'.join(parents)}," if len(parents) else ""
+    return [f"{prefix}{number}" for number in range(n_clusters)]
 
 
 def read_recorded_matrix(

@@ -93,6 +93,12 @@ def test_cells_without_a_label_stay_without(adata):
         assert labels.cat.categories.tolist() == ["b", "a,0", "a,1"]
 
 
+def test_commas_in_names_do_no_harm(adata):
+    adata.obs["named"] = adata.obs["coarse"].cat.rename_categories({"b": "a,b"})
+    scutc.tl.utc(adata, 2, restrict_to=("named", ["a"]))
+    assert adata.obs["utc_R"].cat.categories.tolist() == ["a,b", "a,0", "a,1", "c"]
+
+
 def test_categories_may_be_numbers(adata):
     adata.obs["number"] = adata.obs["group"].astype(int)
     scutc.tl.utc(adata, 2, restrict_to=("number", [1, 2]))

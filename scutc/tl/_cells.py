@@ -97,7 +97,7 @@ class SomeCells(Cells):
             )
             raise ValueError(msg)
         prefix = cluster_names(1, parents)[0].removesuffix("0")
-        if taken := [name for name in names if name.startswith(prefix) and name not in parents]:
+        if taken := [name for name in names if name.startswith(prefix) and name.removeprefix(prefix).isdigit()]:
             msg = f"adata.obs[{column!r}] has categories {taken!r} already: rename them, or the ones to be clustered."
             raise ValueError(msg)
         labels = labels.rename_categories(names)
