@@ -128,7 +128,11 @@ def test_one_feature_falls_back_to_euclidean(baseline):
         (BASELINES, {"n_clusters": 0}, "n_clusters=0 is not a positive integer"),
         (BASELINES, {"n_clusters": None}, "n_clusters=None is not a positive integer"),
         (BASELINES, {"n_clusters": 41}, r"n_clusters=41 is more than there are cells \(n_samples=40\): ask for fewer"),
-        (BASELINES, {"metric": "cosine"}, "metric='cosine' is unknown. Valid: 'correlation', 'spearman', 'euclidean'"),
+        (
+            BASELINES,
+            {"metric": "cosine"},
+            "metric='cosine' is unknown. Valid: 'auto', 'correlation', 'spearman', 'euclidean'",
+        ),
         (BASELINES, {"random_state": -1}, "random_state=-1 is not a seed: an integer from 0"),
         ([SpectralClustering, CAVE], {"bandwidth": 0}, "bandwidth=0 is not a positive number"),
         ([SpectralClustering, CAVE], {"bandwidth": "median"}, "bandwidth='median' is not a positive number"),

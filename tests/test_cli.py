@@ -15,6 +15,7 @@ import pytest
 import scanpy as sc
 
 import scutc
+from scutc import _files
 from scutc.__main__ import main
 
 ROOT = Path(__file__).parent.parent
@@ -197,14 +198,18 @@ STOPS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"
 
 
 @pytest.fixture
-def _survive():
-    """A signal that is not caught would end the tests."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: pytest.fail("SIGTERM was not caught"))
+def _heed_signals():
+    """As in the foreground, also where these tests run in the background; one not caught would end them."""
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda number, frame: pytest.fail("SIGTERM was not caught")),
+    }
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-@pytest.mark.usefixtures("_survive")
+@pytest.mark.usefixtures("_heed_signals")
 @pytest.mark.parametrize("moment", ["reading", "clustering", "writing", "looking at what was written"])
 @pytest.mark.parametrize(("number", "code", "word"), STOPS)
 def test_a_signal_leaves_the_folder_as_it_was(source, tmp_path, capsys, monkeypatch, moment, number, code, word):
@@ -212,7 +217,7 @@ def test_a_signal_leaves_the_folder_as_it_was(source, tmp_path, capsys, monkeypa
         "reading": (anndata, "read_h5ad"),
         "clustering": (scutc.tl, "utc"),
         "writing": (anndata.AnnData, "write_h5ad"),
-        "looking at what was written": (scutc._files, "_check_complete"),
+        "looking at what was written": (_files, "_check_complete"),
     }[moment]
     work = getattr(owner, name)
 
@@ -233,6 +238,7 @@ def test_a_signal_leaves_the_folder_as_it_was(source, tmp_path, capsys, monkeypa
 INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
 
 
+@pytest.mark.usefixtures("_heed_signals")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     "body",

@@ -16,7 +16,7 @@ from .._parameters import check_parameters, estimator, parameter
 from .._validation import OneOf, PositiveInteger, check_n_clusters, check_seed, draw_seed
 from ..core.blocks import as_rows, check_finite
 from ..core.geometry import Geometry
-from ..core.metric import METRICS, usable_metric
+from ..core.metric import AUTO, METRICS, usable_metric
 from ..core.parallel import one_blas_thread
 from ..core.tree import number_by_size
 
@@ -43,9 +43,9 @@ class GraphClusterer(ClusterMixin, BaseEstimator, ABC):
 
     n_clusters: int = parameter(PositiveInteger(), "Number of clusters.", default=8, kw_only=False)
     metric: str = parameter(
-        OneOf(tuple(METRICS)),
+        OneOf((AUTO, *METRICS)),
         'Distance between two samples, as in UTC; the publications take ``"euclidean"``, the samples as they are.',
-        default="correlation",
+        default=AUTO,
     )
     random_state: int | np.random.RandomState | None = parameter(
         check_seed, "Seed for the starts of k-means.", default=0
