@@ -334,6 +334,7 @@ def restricted(adata) -> AnnData:
     adata.obs["utc"] = adata.obs["utc"].cat.rename_categories({"1": "1,0", "2": "1,1"})
     adata.obsm["X_utc"][outside], adata.obsm["utc_votes"][outside] = np.nan, -1
     adata.obs.loc[outside, "utc_confidence"] = np.nan
+    adata.uns["utc"]["params"]["restrict_to"] = {"key": "coarse", "categories": np.array(["1"])}
     adata.uns["utc"] |= {"n_clusters": 2, "stability": np.array([0.25, 0.75]), "tree": np.array([[0, 1, 0.5, 2.0]])}
     return adata
 

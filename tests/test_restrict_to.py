@@ -189,7 +189,7 @@ def restricted(adata):
 
 
 def test_plots_show_the_cells_that_were_clustered(restricted):
-    arguments = {"key": "part", "labels": "part_2", "show": False}
+    arguments = {"key": "part", "color": "part_2", "show": False}
     for ax in scutc.pl.orders(restricted, **arguments):
         assert len(ax.collections[0].get_offsets()) == 26
         assert ax.get_title().endswith("26 of 52 cells")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.metrics import adjusted_rand_score
@@ -101,6 +101,7 @@ def test_distances_in_the_tree_are_the_part_of_the_votes_that_separate(monkeypat
     np.testing.assert_allclose(merges[-2:, 2], [0.6 * 0.5 + 0.4, 0.6 * 0.75 + 0.4], atol=1e-5)
 
 
+@settings(deadline=None)
 @given(n_cells=st.integers(1, 40), n_leaves=st.integers(2, 40), seed=st.integers(0, 9), data=st.data())
 def test_any_number_of_clusters_exactly_and_nested(n_cells, n_leaves, seed, data):
     rng = np.random.default_rng(seed)
