@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def stop(number: int, frame: object) -> None:
         received.append(number)
+        for each in heeded:  # lest a second one stop what puts everything back after the first
+            signal.signal(each, signal.SIG_IGN)
         raise Stopped
 
     # A shell has jobs in the background ignore Ctrl-C.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from anndata import AnnData
 
-from ._fields import CLUSTERED, TRANSFERRED, tool_of
+from ._fields import CLUSTERED, TRANSFERRED, embedding_field, tool_of
 from ._parameters import checks_of, words_of
 from .core.blocks import check_readable, in_memory, is_out_of_memory, select_genes
 from .core.warn import warn
@@ -80,8 +80,20 @@ def read_obs(adata: AnnData, column: str, name: str, hint: str = "") -> pd.Serie
     return _lookup(adata.obs, column, name, "adata.obs", hint)
 
 
-def read_result(adata: AnnData, key: str, *, or_transferred: bool = False) -> Mapping[str, Any]:
-    """What :func:`scutc.tl.utc`, or if that will do :func:`scutc.tl.transfer`, wrote to ``adata.uns`` under a key."""
+def read_embedding(adata: AnnData, key: str, whose: str = "adata") -> NDArray[np.float64]:
+    """The embedding of the result under a key; ``whose`` is the parameter that the AnnData was given as."""
+    name = embedding_field(key)
+    if name not in adata.obsm:
+        msg = f"{whose}.obsm[{name!r}], the embedding of key={key!r}, is missing: run scutc.tl.utc again to have it."
+        raise KeyError(msg)
+    return np.asarray(adata.obsm[name])
+
+
+def read_result(adata: AnnData, key: str, *, or_transferred: bool = False, whose: str = "adata") -> Mapping[str, Any]:
+    """What :func:`scutc.tl.utc`, or if that will do :func:`scutc.tl.transfer`, wrote to ``uns`` under a key.
+
+    ``whose`` is the parameter that the AnnData was given as.
+    """
     check_adata(adata)
     tools = {name: tool for name in adata.uns if (tool := tool_of(adata, name)) is not None}
     if tools.get(key) == TRANSFERRED and not or_transferred:
@@ -92,8 +104,8 @@ def read_result(adata: AnnData, key: str, *, or_transferred: bool = False) -> Ma
     if key not in tools:
         there = ", ".join(repr(name) for name, tool in tools.items() if tool == CLUSTERED) or "none"
         msg = (
-            f"key={key!r} is no result of scutc.tl.utc in adata.uns. There: {there}. "
-            f"Run scutc.tl.utc(adata, key_added={key!r}) first."
+            f"key={key!r} is no result of scutc.tl.utc in {whose}.uns. There: {there}. "
+            f"Run scutc.tl.utc({whose}, key_added={key!r}) first."
         )
         raise KeyError(msg)
     result: Mapping[str, Any] = adata.uns[key]

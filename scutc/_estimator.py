@@ -392,7 +392,7 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         """Label new cells: of the labels that the nearest fitted ones have, that whose mean profile is most like them.
 
         Cells that were fitted get the label that they have in ``labels_``, with two exceptions: those that coincide get
-        one label, and with landmarks a cluster for which no cell votes most, but which has one in ``labels_``.
+        one label, and with landmarks a cluster that no cell would get, but which has one in ``labels_``.
 
         Parameters
         ----------

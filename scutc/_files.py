@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
+# The parts of an AnnData, and what zarr itself has in a folder of them.
+ENTRIES_OF_ZARR = {"X", "layers", "obs", "obsm", "obsp", "raw", "uns", "var", "varm", "varp"} | {
+    "zarr.json",
+    ".zattrs",
+    ".zgroup",
+    ".zmetadata",
+}
+
+
 @dataclass(frozen=True)
 class Contents:
     """What a file holds: all of it, and the AnnData to work on, which is all, or a modality of this name."""
@@ -72,6 +81,9 @@ def _check_output(target: Path, sources: Sequence[Path], *, force: bool) -> None
     if not place.parent.is_dir():
         msg = f"The folder of {target} does not exist."
         raise OSError(msg)
+    if any(source.resolve() in place.parents for source in sources):
+        msg = f"{target} lies inside an input: choose another output."
+        raise OSError(msg)
     if place.exists():
         if not FORMATS[target.suffix].is_at(place):
             msg = f"{target} is {'a folder' if place.is_dir() else 'no folder'}: choose another output."
@@ -82,16 +94,21 @@ def _check_output(target: Path, sources: Sequence[Path], *, force: bool) -> None
         if not force and any(source.samefile(place) for source in sources):
             msg = f"{target} is the input: choose another output, or replace it with --force."
             raise OSError(msg)
-        if place.is_dir() and not _is_ours_to_replace(place):
-            msg = f"{target} is a folder that does not hold an AnnData: choose another output, or remove it."
+        if place.is_dir() and not _holds_only_an_anndata(place):
+            msg = (
+                f"{target} is a folder with something else than an AnnData in it: choose another output, or remove it."
+            )
             raise OSError(msg)
     with _naming("write", target), _folder_beside(place):
         pass
 
 
-def _is_ours_to_replace(folder: Path) -> bool:
-    """Whether nothing else than an AnnData is lost with a folder."""
-    if not any(folder.iterdir()):
+def _holds_only_an_anndata(folder: Path) -> bool:
+    """Whether nothing else than an AnnData, or nothing at all, is lost with a folder."""
+    names = {each.name for each in folder.iterdir()}
+    if not names <= ENTRIES_OF_ZARR:
+        return False
+    if not names:
         return True
     with suppress(Exception), FORMATS[".zarr"].look_into(folder) as store:
         return store.attrs.get("encoding-type") == "anndata"

@@ -10,7 +10,7 @@ from scipy import sparse
 from .core.blocks import is_dask
 from .core.warn import warn
 
-# So many cells tell. They are the first ones, so that of a matrix in a file or in chunks no more is read.
+# So many cells tell. They are the first ones, so that of a file no more is read, and of a Dask array its first chunk.
 N_CELLS = 100
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,9 +225,16 @@ def test_a_signal_leaves_the_folder_as_it_was(source, tmp_path, capsys, monkeypa
     @wraps(work)
     def work_and_be_stopped(*args, **kwargs):
         work(*args, **kwargs)
+        monkeypatch.setattr(shutil, "rmtree", clean_up_and_be_stopped)
         os.kill(os.getpid(), number)
 
     monkeypatch.setattr(owner, name, work_and_be_stopped)
+    clean_up = shutil.rmtree
+
+    def clean_up_and_be_stopped(*args, **kwargs):
+        os.kill(os.getpid(), number)  # once more, as the impatient do
+        clean_up(*args, **kwargs)
+
     target = tmp_path / "out.h5ad"
     target.write_text("earlier")
     assert main(["run", str(source), "-o", str(target), "-n", "3"]) == code

@@ -80,7 +80,8 @@ def test_a_driver_that_fails_on_equal_eigenvalues_is_followed_by_another(in_bloc
         monkeypatch.setattr(eigen, "MAX_CACHED", 10)
         monkeypatch.setattr(eigen, "eigsh", None)
     values, vectors = leading_eigenpairs(symmetric(), 3, max_dense=10 if in_blocks else None, in_blocks=in_blocks)
-    assert drivers[:2] == [None, "evd"]
+    assert drivers == [None, "evd"] * (len(drivers) // 2 if in_blocks else 1)
+    assert drivers
     np.testing.assert_allclose(values, np.linalg.eigvalsh(symmetric())[::-1][:3])
     assert vectors.shape == (40, 3)
 

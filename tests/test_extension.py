@@ -261,6 +261,15 @@ def test_fitted_samples_get_back_what_they_have(metric, n_landmarks):
     np.testing.assert_array_equal(model.predict(X[:1]), model.labels_[:1])
 
 
+@pytest.mark.parametrize("metric", ["correlation", "euclidean"])
+@pytest.mark.parametrize("n_clusters", [4, 9])
+def test_more_clusters_than_groups_are_predicted_as_they_were_fitted(n_clusters, metric):
+    X = make_groups((50, 40, 30)).X
+    model = UTC(n_clusters, metric=metric, n_landmarks=20).fit(X)
+    differ = model.predict(X) != model.labels_
+    assert (np.bincount(model.labels_)[model.labels_[differ]] == 1).all()
+
+
 def test_only_samples_that_a_cluster_got_against_the_vote_are_predicted_otherwise():
     # Four clusters of samples that coincide: three have a label that none would have, and yet one has to have it.
     X = np.ones((50, 5))
@@ -276,6 +285,11 @@ def test_the_nearest_mean_decides_between_the_labels_that_are_named():
     # Of 5 equal landmarks each would have 0.2, so that 0.1 is too little to be named; of 10 it is not.
     np.testing.assert_array_equal(choose(shares, nearness, 5), [1, 0, 2, 0])
     np.testing.assert_array_equal(choose(shares, nearness, 10), [1, 1, 2, 0])
+
+
+def test_the_larger_share_decides_between_means_that_are_equally_near():
+    shares = np.array([[0.2, 0.3, 0.5], [0.2, 0.5, 0.3]])
+    np.testing.assert_array_equal(choose(shares, np.zeros((2, 3)), 10), [2, 1])
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3, 7, 49])

@@ -273,14 +273,29 @@ def occupied_by_a_file(folder):
 def occupied_by_other_things(folder):
     (folder / "out.zarr").mkdir()
     (folder / "out.zarr" / "thesis.txt").touch()
-    return folder / "out.zarr", "is a folder that does not hold an AnnData"
+    return folder / "out.zarr", "is a folder with something else than an AnnData in it"
+
+
+def occupied_by_an_anndata_and_other_things(folder):
+    make_groups((4, 3)).write_zarr(folder / "out.zarr")
+    (folder / "out.zarr" / "notes.txt").touch()
+    return folder / "out.zarr", "is a folder with something else than an AnnData in it"
 
 
 def not_for_files(folder):
     return Path("/proc/out.h5ad"), "Cannot write /proc/out.h5ad: "
 
 
-@pytest.mark.parametrize("place", [occupied_by_a_folder, occupied_by_a_file, occupied_by_other_things, not_for_files])
+@pytest.mark.parametrize(
+    "place",
+    [
+        occupied_by_a_folder,
+        occupied_by_a_file,
+        occupied_by_other_things,
+        occupied_by_an_anndata_and_other_things,
+        not_for_files,
+    ],
+)
 def test_an_output_that_cannot_be_written_is_said_before_the_work(stored, tmp_path, capsys, clustered, place):
     source = stored / "in.h5ad"
     target, message = place(tmp_path)
@@ -289,6 +304,12 @@ def test_an_output_that_cannot_be_written_is_said_before_the_work(stored, tmp_pa
     assert message in capsys.readouterr().err
     assert clustered == []
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_output_inside_the_input_is_refused(stored, capsys, clustered):
+    assert run(stored / "in.zarr", stored / "in.zarr" / "out.zarr") == 2
+    assert "lies inside an input: choose another output" in capsys.readouterr().err
+    assert clustered == []
 
 
 def test_a_protected_output_is_said_before_the_work(source, target, capsys, monkeypatch, clustered):

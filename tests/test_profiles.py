@@ -61,6 +61,12 @@ def typicality_of(speakers, cells, new, labels_of_new):
     return speakers.typicality(cells)(squared[np.arange(len(new)), labels_of_new], labels_of_new)
 
 
+def test_typicality_is_missing_where_no_label_has_two_cells():
+    cells = np.random.default_rng(0).random((4, 30))
+    labels = np.arange(4)
+    assert np.isnan(typicality_of(speakers_of(cells, labels, 4), cells, cells, labels)).all()
+
+
 def test_copies_of_a_label_s_cells_are_typical_of_it():
     cells = np.repeat(np.random.default_rng(0).random((2, 30)), 8, axis=0)
     labels = np.repeat([0, 1], 8)
@@ -83,4 +89,9 @@ def test_a_cell_of_which_the_genes_say_nothing_is_typical_of_no_label(metric):
     np.testing.assert_array_equal(np.delete(typical, 4), np.delete(before, 4))
     # It lies in the middle, also where no other cell comes with it.
     np.testing.assert_array_equal(speakers(new[4:5], 4).weights.toarray(), speakers(new, 0).weights[[4]].toarray())
+    # And has the label that most of its landmarks have, whatever the labels are called.
+    placed = speakers(new[4:5], 4)
+    renamed = speakers_of(part, 1 - labels, 2, metric, genes=genes)(new[4:5], 4)
+    assert placed.labels == 1 - renamed.labels
+    assert placed.shares > 0.5
     assert np.isinf(speakers(new[4:5], 4).squared_distances).all()

@@ -100,3 +100,10 @@ def test_of_many_chunks_only_the_first_is_read_for_it():
     with pytest.warns(UserWarning, match=COUNTS):
         scutc._values.warn_of_counts(lazy, "adata.X")
     assert read == [160]
+
+
+def test_wrong_parameters_are_said_before_values_are_looked_at():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="metric='bogus' is unknown"):
+            scutc.tl.utc(counts(), 2, metric="bogus")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .metric import StandardRows
 
 # A landmark nearer than this, in squared distance next to that of the farthest that is counted, is the cell itself.
-COINCIDENT = 1e-12
+SAME_PLACE = 1e-12
 # What being a landmark of a label counts next to a share of the vote.
 TIE_BREAK = 1e-9
 # A cell farther out than so many times the farthest landmark is taken for one at that distance: squares of huge
@@ -143,7 +143,7 @@ def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.ones_like(squared)
     reach = squared[:, -1:]
     nearer = squared[:, :-1]
-    weights = (reach - nearer) / np.maximum(nearer, COINCIDENT * reach + np.finfo(float).tiny)
+    weights = (reach - nearer) / np.maximum(nearer, SAME_PLACE * reach + np.finfo(float).tiny)
     total = weights.sum(axis=1, keepdims=True)
     return np.where(total > 0, weights, 1.0) / np.where(total > 0, total, nearer.shape[1])
 
@@ -155,6 +155,8 @@ class Placed:
     weights: sparse.csr_array
     """Cells × those that speak."""
     labels: NDArray[np.intp]
+    shares: NDArray[np.float64]
+    """Of the vote, that the label of each cell got."""
     squared_distances: NDArray[np.float64]
     """Of each cell from the mean profile of its label."""
 
@@ -185,8 +187,10 @@ class Speakers:
         standardized = self.rule.standardize(cells, first)
         weights = self.rule.weigh(standardized)
         nearness, squared = self.profiles.compare(standardized)
-        labels = choose(vote(weights, self.labels, self.n_labels), nearness, self.rule.n_neighbors)
-        return Placed(weights, labels, squared[np.arange(len(labels)), labels])
+        shares = vote(weights, self.labels, self.n_labels)
+        labels = choose(shares, nearness, self.rule.n_neighbors)
+        each = np.arange(len(labels))
+        return Placed(weights, labels, shares[each, labels], squared[each, labels])
 
     @numpy_defaults
     @one_blas_thread
@@ -200,10 +204,12 @@ def choose(shares: NDArray[np.float64], nearness: NDArray[np.float64], n_neighbo
     """The label of each cell: of those that its landmarks name, the one whose mean profile is nearest.
 
     Landmarks know the shape of clusters and their means know all genes, which tells rare clusters from cells between
-    frequent ones. A label is named where its share of the vote is at least that of one of so many equal landmarks.
+    frequent ones. A label is named where its share of the vote is at least that of one of so many equal landmarks. The
+    larger share decides where means are equally near, as they are to cells of which nothing is known.
     """
     named = shares >= (1 - TIE_BREAK) / n_neighbors
-    return np.where(named, nearness, -np.inf).argmax(axis=1)
+    nearness = np.where(named, nearness, -np.inf)
+    return np.where(nearness == nearness.max(axis=1, keepdims=True), shares, -1.0).argmax(axis=1)
 
 
 def vote(

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .geometry import COINCIDENT
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .extension import Standardized
     from .metric import StandardRows
-
-# A squared distance below this part of the squared lengths is rounding noise.
-COINCIDENT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class MeanProfiles:
             nearness = products / np.sqrt(np.where(squares > 0, squares, 1.0))
         lengths = cells.squared_lengths()[:, None] + squares
         squared = lengths - 2 * products
-        squared[squared < COINCIDENT * lengths] = 0.0
+        squared[squared < COINCIDENT[squared.dtype] * lengths] = 0.0
         return nearness, squared
 
 
@@ -66,13 +65,13 @@ class Typicality:
     sizes: NDArray[np.intp]
     """Number of cells of each label."""
     own: NDArray[np.float64]
-    """Squared distances of all these cells from the mean of their label's other ones, ascending."""
+    """Squared distances of all these cells from the mean of their label's other ones, so divided, ascending."""
 
     @classmethod
     def of(cls, profiles: MeanProfiles, cells: StandardRows, labels: NDArray[np.intp]) -> Typicality:
         """That of the cells that the profiles are made of."""
         squared = profiles.compare(cells)[1][np.arange(len(labels)), labels]
-        # The mean of the n − 1 others follows from that of all: from it a cell is n / (n − 1) times as far.
+        # From the mean of the n − 1 others a cell is n / (n − 1) times as far as from that of all.
         several = profiles.sizes[labels] > 1
         n = profiles.sizes[labels][several]
         return cls(profiles.sizes, np.sort(squared[several] * n / (n - 1)))
@@ -81,8 +80,10 @@ class Typicality:
         """For each cell the share of the labelled cells that lie as far from the mean of their label, it among them.
 
         ``squared`` are the squared distances from the mean of its label. If it is like one of these cells, the share is
-        below any number with that probability at most (a conformal p-value).
+        below any number with that probability at most (a conformal p-value). Missing, where no label has two cells.
         """
+        if not len(self.own):
+            return np.full(len(labels), np.nan)
         n = self.sizes[labels]
         n_nearer = np.searchsorted(self.own, squared * (n / (n + 1)))
         return (1 + len(self.own) - n_nearer) / (1 + len(self.own))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._anndata import choose_clustering, read_matrix, read_recorded_matrix, read_result
+from .._anndata import choose_clustering, read_embedding, read_recorded_matrix, read_result
 from ..core.affinities import pairwise_affinity
 from ..core.blocks import read_rows
 from ..core.geometry import Geometry
@@ -93,7 +93,7 @@ def affinity(
     shown = read_rows(read_recorded_matrix(adata, key, result)[0], cells)
     geometry = Geometry.of(shown, params["metric"], settings.n_jobs)
     pairwise = pairwise_affinity(geometry, int(params["n_neighbors"])).toarray()
-    fused, _ = read_matrix(adata, use_rep=f"X_{key}")
+    fused = read_embedding(adata, key)
     cosines = np.clip(cosine_similarity(fused[cells]), 0.0, 1.0)
 
     sizes = np.bincount(clusters.codes[cells], minlength=len(colors))

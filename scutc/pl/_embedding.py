@@ -87,12 +87,13 @@ def embedding(
     figure: Any = drawn if isinstance(drawn, Figure) else np.ravel(np.array(drawn, dtype=object))[0].figure
     if figsize is not None:
         figure.set_size_inches(figsize)
+    if key[-1].isdigit():  # the second column of "k3" is not "k32"
+        for panel in figure.axes if isinstance(drawn, Figure) else np.ravel(np.array(drawn, dtype=object)):
+            for axis in (panel.xaxis, panel.yaxis):
+                if axis.get_label_text().startswith(key):
+                    axis.set_label_text(f"{key} {axis.get_label_text().removeprefix(key)}")
     if isinstance(drawn, Figure):  # return_fig=True
         return drawn
-    if key[-1].isdigit():  # the second column of "k3" is not "k32"
-        for panel in np.ravel(np.array(drawn, dtype=object)):
-            for axis in (panel.xaxis, panel.yaxis):
-                axis.set_label_text(f"{key} {axis.get_label_text().removeprefix(key)}")
     # A single panel's legend, which scanpy leaves no room for.
     if ax is None and beside and isinstance(drawn, Axes) and drawn.get_legend() is not None:
         figure.set_layout_engine("constrained")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .._anndata import clusterings, read_labels, read_result
+from .._anndata import clusterings, read_embedding, read_labels, read_result
 from .._colors import label_colors
+from .._fields import embedding_field
 from .._validation import check_positive_integer
 from ..core.sampling import draw_in_proportion
 
@@ -42,9 +43,9 @@ def read_categories(adata: AnnData, column: str, name: str) -> pd.Categorical:
 
 def embedded_cells(adata: AnnData, key: str) -> NDArray[np.bool_]:
     """Which cells the result has an embedding of: all, or those that it was restricted to."""
-    if f"X_{key}" not in adata.obsm:
+    if embedding_field(key) not in adata.obsm:
         return np.ones(adata.n_obs, dtype=bool)
-    return np.isfinite(np.asarray(adata.obsm[f"X_{key}"])).all(axis=1)
+    return np.asarray(np.isfinite(read_embedding(adata, key)).all(axis=1))
 
 
 def colored_clusters(adata: AnnData, key: str, column: str) -> tuple[pd.Categorical, list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._anndata import choose_clustering, clusterings, read_result, recorded_names
+from .._fields import votes_field
 from ._shared import BAR, GAP, colored_clusters, draw_bar, draw_legend, finish, panels, sample_cells
 
 if TYPE_CHECKING:
@@ -71,11 +72,13 @@ def stability(
     if column not in (columns := clusterings(key, result)):
         msg = f"color={color!r} is no clustering of key={key!r}. Valid: {', '.join(map(repr, columns))}."
         raise KeyError(msg)
-    if f"{column}_votes" not in adata.obsm:
-        msg = f"adata.obsm[{column + '_votes'!r}], what each view finds, is missing: run scutc.tl.utc again to have it."
+    if votes_field(column) not in adata.obsm:
+        msg = (
+            f"adata.obsm[{votes_field(column)!r}], what each view finds, is missing: run scutc.tl.utc again to have it."
+        )
         raise KeyError(msg)
     clusters, colors = colored_clusters(adata, key, column)
-    votes = np.asarray(adata.obsm[f"{column}_votes"])
+    votes = np.asarray(adata.obsm[votes_field(column)])
     cells, note = sample_cells(clusters, max_cells, among=np.all(votes >= 0, axis=1))
     together = sum(np.equal.outer(view, view) for view in votes[cells].T) / votes.shape[1]
 

@@ -12,8 +12,8 @@ from .._anndata import (
     check_writable,
     choose_clustering,
     is_restricted,
+    read_embedding,
     read_labels,
-    read_matrix,
     read_matrix_alike,
     read_recorded_matrix,
     read_result,
@@ -32,7 +32,7 @@ from .._fields import (
 )
 from .._validation import check_n_jobs, check_share
 from ..core.blocks import check_finite, read_rows
-from ..core.extension import Rule, Speakers, vote
+from ..core.extension import Rule, Speakers
 from ..core.sampling import draw_in_proportion
 from ._naming import named
 from ._progress import progress_bar
@@ -153,7 +153,7 @@ def transfer(
         if value is not None:
             check_share(name, value)
     check_n_jobs("n_jobs", n_jobs)
-    result = read_result(adata_ref, key)
+    result = read_result(adata_ref, key, whose="adata_ref")
     params = result["params"]
     if is_restricted(result):
         msg = (
@@ -169,7 +169,7 @@ def transfer(
     if clusters.categories.dtype.kind == "f":
         msg = f"labels={column!r} holds numbers, not labels: choose a column of categories."
         raise ValueError(msg)
-    embedding, _ = read_matrix(adata_ref, use_rep=embedding_field(key))
+    embedding = read_embedding(adata_ref, key, "adata_ref")
     reference, genes = read_recorded_matrix(adata_ref, key, result, in_part=True)
     new, new_genes = read_matrix_alike(adata_new, result)
     if "use_rep" in params and len(genes) != len(new_genes):
@@ -195,10 +195,12 @@ def transfer(
         codes = clusters.codes[speaking].astype(np.intp)
         speakers = Speakers.of(rule, rows, codes, len(clusters.categories))
         typicality_of = speakers.typicality(rows)
+        if min_typicality is not None and not len(typicality_of.own):
+            msg = f"min_typicality={min_typicality} has nothing to compare with: no label has two cells. Leave it out."
+            raise ValueError(msg)
     with named(adata_new.obs_names, None if coordinates else new_genes, "adata_new"):
         placed = speakers.place(new, n_jobs, progress_bar("transfer"))
-    found = placed.labels
-    confidence = vote(placed.weights, codes, speakers.n_labels)[np.arange(len(found)), found]
+    found, confidence = placed.labels, placed.shares
     typicality = typicality_of(placed.squared_distances, found)
     doubtful = (confidence < (min_confidence or 0.0)) | (typicality < (min_typicality or 0.0))
     if doubtful.any():
@@ -224,10 +226,10 @@ def transfer(
         "    finished",
         time=start,
         deep=(
-            f"added\n    'X_{key_added}', the reference's fused embedding (adata.obsm)\n"
+            f"added\n    '{embedding_field(key_added)}', the reference's fused embedding (adata.obsm)\n"
             f"    '{key_added}', its labels (adata.obs, categorical)\n"
-            f"    '{key_added}_confidence', their shares of the vote (adata.obs)\n"
-            f"    '{key_added}_typicality', how typical cells are of them (adata.obs)\n"
+            f"    '{confidence_field(key_added)}', their shares of the vote (adata.obs)\n"
+            f"    '{typicality_field(key_added)}', how typical cells are of them (adata.obs)\n"
             f"    '{key_added}', parameters and genes (adata.uns)"
         ),
     )

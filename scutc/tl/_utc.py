@@ -32,7 +32,7 @@ from .._fields import (
     votes_field,
     write_result,
 )
-from .._parameters import check_names, describe, words_of
+from .._parameters import check_names, check_parameters, describe, words_of
 from .._validation import check_n_clusters, draw_seed
 from .._values import warn_of_counts
 from ..core.metric import AUTO, OF_COORDINATES
@@ -220,9 +220,6 @@ def utc(
         "var": mask_var if isinstance(mask_var, str) and not use_raw else None,
     }
     check_fields(adata, key_added, fields_of(key_added, columns, votes=True, genes=screen_genes), read)
-    matrix = cells.rows(matrix, n_jobs)
-    if use_rep is None:
-        warn_of_counts(matrix, "adata.raw.X" if use_raw else "adata.X" if layer is None else f"adata.layers[{layer!r}]")
     model = UTC(
         n_clusters=max(numbers, default=None),
         orders=orders,
@@ -237,6 +234,10 @@ def utc(
         progress=progress_bar("utc"),
         **options,
     )
+    check_parameters(model)
+    matrix = cells.rows(matrix, n_jobs)
+    if use_rep is None:
+        warn_of_counts(matrix, "adata.raw.X" if use_raw else "adata.X" if layer is None else f"adata.layers[{layer!r}]")
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
     genes = column_names(adata, matrix, mask, selectors)
