@@ -261,7 +261,7 @@ def check_sparse_like_dense(case: Case, X: np.ndarray, model) -> None:
     if clear and isinstance(model, UTC) and case.parameters["n_clusters"] == 3 and case.layout != "backwards":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            dense = UTC(**case.parameters).fit(X.astype(np.float64))
+            dense = UTC(**case.parameters).fit(native(X))
         np.testing.assert_array_equal(model.labels_, dense.labels_)
 
 

@@ -219,7 +219,7 @@ def vote(
     confidence: NDArray[np.float64] | float = 1.0,
 ) -> NDArray[np.float64]:
     """For each cell the share of its landmarks' weights that each label has, less where landmarks are less sure."""
-    return weights @ (np.eye(n_labels)[labels].T * confidence).T
+    return np.minimum(weights @ (np.eye(n_labels)[labels].T * confidence).T, 1.0)  # of which rounding may make more
 
 
 def descend(shares: NDArray[np.float64], tree: NDArray[np.float64]) -> NDArray[np.intp]:
