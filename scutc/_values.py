@@ -10,7 +10,7 @@ from scipy import sparse
 from .core.blocks import is_dask
 from .core.warn import warn
 
-# So many cells tell. They are the first ones, so that of a file no more is read, and of a Dask array its first chunk.
+# So many cells tell. They are the first ones, so that of a file no more is read, and of a Dask array its first chunks.
 N_CELLS = 100
 
 
@@ -36,5 +36,10 @@ def warn_of_counts(matrix: Any, where: str) -> None:
 
 def _first_values(matrix: Any) -> Any:
     rows = matrix[:N_CELLS]
-    rows = rows.compute() if is_dask(rows) else rows
-    return rows.data if sparse.issparse(rows) else np.asarray(rows)
+    if not is_dask(rows):
+        return rows.data if sparse.issparse(rows) else np.asarray(rows)
+    import dask
+
+    # By chunks, since not every version of Dask can put sparse ones together.
+    chunks = dask.compute(*rows.to_delayed().ravel())
+    return np.concatenate([_first_values(chunk).ravel() for chunk in chunks])

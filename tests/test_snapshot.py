@@ -28,7 +28,7 @@ def make_full() -> AnnData:
     adata.obsm["frame"] = pd.DataFrame({"one": np.arange(200.0)}, index=adata.obs_names)
     adata.varm["array"] = rng.random((200, 3))
     adata.raw = adata[:, :150].copy()
-    adata.obsp["sparse"] = sparse.random(200, 200, 0.1, "csr", rng=1)
+    adata.obsp["sparse"] = sparse.random(200, 200, 0.1, "csr", random_state=1)
     adata.varp["array"] = rng.random((200, 200))
     table = np.array([(0.5, "a"), (1.5, "b")], dtype=[("score", "f8"), ("name", "O")])
     leaves = {"list": [1, {"leaf": 2.0}], "array": np.arange(3000), "nothing": None, "table": table}
