@@ -38,6 +38,10 @@ def slow_weights(cells: np.ndarray, landmarks: np.ndarray, n_neighbors: int) -> 
     return weights
 
 
+def weights_of(rule: Rule, cells) -> sparse.csr_array:
+    return rule.weigh(rule.standardize(cells, 0))
+
+
 def profiles(n_cells: int, n_genes: int = 80, seed: int = 0) -> np.ndarray:
     """Cells with zeros, but no two distances alike, as there would be between counts."""
     rng = np.random.default_rng(seed)
@@ -51,7 +55,7 @@ def test_weights_equal_those_of_the_formula(metric, n_neighbors):
     # New cells have directions of their own, in which all landmarks are equally far: only what cells share counts.
     subspace = Subspace.of(landmarks, metric, None)
     expected = slow_weights(subspace.coordinates(cells), subspace.coordinates(landmarks), n_neighbors)
-    found = Rule.of(landmarks, metric, n_neighbors).weights(cells)
+    found = weights_of(Rule.of(landmarks, metric, n_neighbors), cells)
     assert sparse.issparse(found)
     np.testing.assert_allclose(found.toarray(), expected, atol=1e-9)
 
@@ -61,7 +65,7 @@ def test_weights_equal_those_of_true_distances_where_landmarks_span_all(metric):
     # More landmarks than genes, so that a cell has no direction of its own.
     landmarks, cells = profiles(45, n_genes=20), profiles(12, n_genes=20, seed=1)
     points = [standardized(X) if metric == "correlation" else X for X in (cells, landmarks)]
-    found = Rule.of(landmarks, metric, 6).weights(cells)
+    found = weights_of(Rule.of(landmarks, metric, 6), cells)
     np.testing.assert_allclose(found.toarray(), slow_weights(*points, 6), atol=1e-9)
 
 
@@ -69,7 +73,7 @@ def test_weights_equal_those_of_true_distances_where_landmarks_span_all(metric):
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_rows_of_weights_are_shares_and_near_landmarks_have_most(metric, container):
     landmarks, cells = profiles(40), profiles(25, seed=1)
-    weights = Rule.of(container(landmarks), metric, 7).weights(container(cells)).toarray()
+    weights = weights_of(Rule.of(container(landmarks), metric, 7), container(cells)).toarray()
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
     assert (weights >= 0).all()
     assert ((weights > 0).sum(axis=1) == 7).all()
@@ -81,7 +85,7 @@ def test_rows_of_weights_are_shares_and_near_landmarks_have_most(metric, contain
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_a_landmark_weighs_only_itself(metric):
     landmarks = profiles(60)
-    weights = Rule.of(landmarks, metric, 15).weights(landmarks).toarray()
+    weights = weights_of(Rule.of(landmarks, metric, 15), landmarks).toarray()
     np.testing.assert_allclose(weights, np.eye(60), atol=1e-9)
 
 
@@ -89,8 +93,8 @@ def test_a_landmark_weighs_only_itself(metric):
 @pytest.mark.parametrize("factor", [1e-100, 1.0, 1e100])
 def test_units_and_offset_do_not_change_euclidean_weights(factor, offset):
     landmarks, cells = profiles(30), profiles(12, seed=1)
-    expected = Rule.of(landmarks, "euclidean", 6).weights(cells).toarray()
-    found = Rule.of(factor * (landmarks + offset), "euclidean", 6).weights(factor * (cells + offset)).toarray()
+    expected = weights_of(Rule.of(landmarks, "euclidean", 6), cells).toarray()
+    found = weights_of(Rule.of(factor * (landmarks + offset), "euclidean", 6), factor * (cells + offset)).toarray()
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -104,7 +108,7 @@ def test_weights_have_no_jumps():
     changes = {}
     for n_steps in (500, 5000):
         walk = start + np.linspace(0, 1, n_steps)[:, None] * (stop - start)
-        weights = rule(walk, 0).toarray()
+        weights = weights_of(rule, walk).toarray()
         sets = weights > 0
         assert (sets[1:] != sets[:-1]).any(axis=1).sum() >= 5
         changes[n_steps] = np.abs(np.diff(weights, axis=0)).max()
@@ -126,21 +130,21 @@ def test_a_constant_added_to_large_squared_distances_hardly_matters():
 def test_one_landmark_gets_all_weight():
     np.testing.assert_array_equal(_weights(np.array([[0.0], [3.0]])), 1.0)
     rule = Rule(Subspace(Euclidean(), np.eye(2), np.zeros(2)), np.zeros((1, 2)), 15)
-    np.testing.assert_array_equal(rule(np.ones((3, 2)), 0).toarray(), np.ones((3, 1)))
+    np.testing.assert_array_equal(weights_of(rule, np.ones((3, 2))).toarray(), np.ones((3, 1)))
 
 
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_landmarks_that_all_coincide_share_the_weight(metric):
     landmarks = np.tile(np.arange(6.0), (8, 1))
     for cells in (landmarks[:2], profiles(5, n_genes=6)):
-        weights = Rule.of(landmarks, metric, 4).weights(cells).toarray()
+        weights = weights_of(Rule.of(landmarks, metric, 4), cells).toarray()
         assert np.isfinite(weights).all()
         np.testing.assert_allclose(weights.sum(axis=1), 1.0)
 
 
 def test_copies_of_a_landmark_share_its_weight():
     landmarks = profiles(20)
-    weights = Rule.of(np.vstack([landmarks, landmarks]), "correlation", 10).weights(landmarks).toarray()
+    weights = weights_of(Rule.of(np.vstack([landmarks, landmarks]), "correlation", 10), landmarks).toarray()
     np.testing.assert_allclose(weights[:, :20] + weights[:, 20:], np.eye(20), atol=1e-9)
 
 
@@ -352,9 +356,9 @@ def test_bad_new_samples_are_named():
 def test_directions_of_many_cells_come_from_some_of_them(metric, monkeypatch):
     rng = np.random.default_rng(0)
     cells = rng.normal(size=(90, 30)) + 5 * rng.normal(size=(3, 30))[np.repeat(np.arange(3), 30)]
-    whole = Rule.of(cells, metric, 5).weights(cells[:7] + 0.01)
+    whole = weights_of(Rule.of(cells, metric, 5), cells[:7] + 0.01)
     monkeypatch.setattr("scutc.core.subspace.MAX_CELLS", 45)
-    some = Rule.of(cells, metric, 5).weights(cells[:7] + 0.01)
+    some = weights_of(Rule.of(cells, metric, 5), cells[:7] + 0.01)
     assert some.shape == whole.shape
     # 30 genes have no more than 30 directions, which 45 cells span as well as 90.
     np.testing.assert_allclose(some.toarray(), whole.toarray(), atol=1e-6)

@@ -91,10 +91,6 @@ class Rule:
         subspace = Subspace.of(landmarks, metric, n_jobs, numbers)
         return cls(subspace, subspace.coordinates(landmarks, numbers), n_neighbors, genes)
 
-    def __call__(self, cells: Any, first: int) -> sparse.csr_array:
-        """Cells × landmarks, for a block of rows, the first of which has this number in the data."""
-        return self.weigh(self.standardize(cells, first))
-
     def standardize(self, cells: Any, first: int) -> Standardized:
         """A block of rows, the first of which has this number in the data, as the metric sees them."""
         numbers = np.arange(first, first + cells.shape[0])
@@ -122,12 +118,6 @@ class Rule:
         distances, nearest = search.kneighbors(coordinates)
         weights = _weights(distances**2)
         return scatter_rows(nearest[:, : weights.shape[1]], weights, len(self.landmarks))
-
-    @numpy_defaults
-    @one_blas_thread
-    def weights(self, matrix: Any, n_jobs: int | None = None, progress: Progress = no_progress) -> sparse.csr_array:
-        """Cells × landmarks, rows add up to 1, for the rows of a matrix in memory or out of it."""
-        return stack(map_blocks(self, matrix, n_jobs, progress))
 
 
 def _shrinkage(coordinates: NDArray[np.float64], landmarks: NDArray[np.float64]) -> NDArray[np.float64]:
