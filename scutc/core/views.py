@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .affinities.neighborhoods import scatter_rows
@@ -49,6 +48,9 @@ class Leaves:
         n_cells, n_leaves = len(embedding), n_leaves or MAX_LEAVES
         if n_cells <= n_leaves:
             return cls(np.arange(n_cells), np.ones(n_cells))
+        # Here, since its import would take a tenth of the time in which a few hundred cells are clustered.
+        from sklearn.cluster import KMeans
+
         points = embedding[:, :N_DIRECTIONS]
         along_the_first = np.argsort(points[:, 0], kind="stable")
         start = points[along_the_first[evenly_spread(n_cells, n_leaves)]]
