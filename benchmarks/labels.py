@@ -1,4 +1,4 @@
-"""Labels at a given number of clusters: do seeds agree, and what if orders disagree?
+"""Labels at a given number of clusters: whether seeds agree, and what if orders disagree.
 
 Usage: python benchmarks/labels.py FOLDER    (or the folder in the variable SCUTC_DATA)
 

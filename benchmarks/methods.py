@@ -1,4 +1,4 @@
-"""What is compared: UTC, its single orders, its rivals, and what users run. All take data and the number of clusters."""
+"""What is compared: UTC, its single orders, its rivals, and what users run. All take data and a number of clusters."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Peers:
         # PhenoGraph leaves files where it is started.
         self._folder = TemporaryDirectory()
         self._worker = subprocess.Popen(
-            [python, "-I", Path(__file__).with_name("peers_worker.py").resolve()],
+            [Path(python).absolute(), "-I", Path(__file__).with_name("peers_worker.py").resolve()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

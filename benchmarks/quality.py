@@ -17,7 +17,8 @@ if it lacks one of them, they are left out:
 Writes quality.csv, quality.md and quality.png to benchmarks/results. A row is added to quality.csv as soon as it is
 measured; what is there already, from the same code, packages and machine, is not measured again, and what is from
 others is dropped. So an interrupted run goes on where it was, and two processes can share the work, one with
-``--only whole``, one with ``--only tasks``. ``--report`` measures nothing: it writes the report from the rows there are.
+``--only whole``, one with ``--only tasks``. ``--report`` measures nothing: it writes the report from the rows there
+are.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class Job(NamedTuple):
     data: str
 
     def methods(self) -> list[str]:
+        """Those that are run on it, if they are there."""
         if self.genes == "all":
             return ALL_GENES
         return [*K_GIVEN, *K_UNKNOWN, *(ORDERS if self.part == "whole" else [])]
@@ -153,9 +155,7 @@ def run(sets: Mapping[str, AnnData], only: str | None, path: Path, peers: Peers 
     methods = METHODS | (peers.methods if peers else {})
     versions = peers.versions if peers else {}
     here = fingerprint()
-    circumstances = {
-        method: "; ".join([here, *([versions[method]] if method in versions else [])]) for method in methods
-    }
+    circumstances = {method: f"{here}; {versions[method]}" if method in versions else here for method in methods}
     rows = start_table(path, here)
     done = set(rows[[*KEY, "circumstances"]].itertuples(index=False, name=None))
     failures = []
@@ -211,26 +211,26 @@ def comparison(ari: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
             line[name] = f"{some.mean():.3f}" if len(some) else "–"
         # Over the tasks that both ran.
         lead = (ari[methods[0]] - ari[method]).dropna().groupby("data").mean()
-        if method != methods[0]:
-            line |= {
-                "UTC's lead": mean_and_error(lead),
-                "lead, newer sets": mean_and_error(lead[lead.index.isin(NEWER)]),
-                "UTC wins": f"{(lead > TIE).sum()}",
-                "ties": f"{(lead.abs() <= TIE).sum()}",
-                "UTC loses": f"{(lead < -TIE).sum()}",
-            }
-        lines[method] = line
-    return pd.DataFrame(lines).T.rename_axis("method").fillna("")
+        against = {
+            "UTC's lead": mean_and_error(lead),
+            "lead, newer sets": mean_and_error(lead[lead.index.isin(NEWER)]),
+            "UTC wins": f"{(lead > TIE).sum()}",
+            "ties": f"{(lead.abs() <= TIE).sum()}",
+            "UTC loses": f"{(lead < -TIE).sum()}",
+        }
+        lines[method] = line | (against if method != methods[0] else dict.fromkeys(against, ""))
+    return pd.DataFrame(lines).T.rename_axis("method")
 
 
 def section(rows: pd.DataFrame, heading: str, words: str, part: str, genes: str, methods: Sequence[str]) -> list[str]:
     """Heading, words and the comparison of those of the methods that were run; nothing if the first was not."""
     ari = table_of(rows, part, genes)
-    methods = [method for method in methods if method in ari]
-    if not methods or methods[0] not in ("UTC", "UTC, k estimated"):
+    if methods[0] not in ari:
         return []
+    unknown = methods == K_UNKNOWN
+    methods = [method for method in methods if method in ari]
     table = comparison(ari, methods)
-    if methods[0] == "UTC, k estimated":
+    if unknown:
         off = table_of(rows.assign(off=(rows["clusters"] - rows["k"]).abs()), part, genes, "off")
         table.insert(1, "distance from k", off[methods].groupby("data").mean().mean().map("{:.2f}".format))
     if part == "whole":
@@ -318,23 +318,27 @@ def introduction(rows: pd.DataFrame) -> list[str]:
     newer = np.isin(sets, NEWER).sum()
     limits = ", ".join(f"{method} {cells}" for method, cells in LARGEST.items())
     at_k = rows[rows["method"] == "Leiden at k"]
-    peers = ", ".join(sorted(row.split("; ")[-1] for row in rows["circumstances"].unique() if "; code " in row[:-14]))
+    # Those of the other environment have a version more.
+    here, *peers = sorted(rows["circumstances"].unique(), key=len)
+    versions = "".join(sorted(words.removeprefix(here) for words in peers))
     return [
         f"Written by `benchmarks/quality.py`. Measured on {' and '.join(sorted(rows['date'].unique()))} with "
-        f"{min(rows['circumstances'], key=len)}{f'; {peers}' if peers else ''}.",
-        f"{len(sets)} labelled data sets, of which {newer} are newer (below), all prepared the same way: log-normalised, "
-        "the 2000 most variable genes, or all that three cells have; images and values below zero as they are. Every "
-        "method has its defaults, seed 0 and one thread. The rivals of the paper (SC, CAN, CAVE, PPS, IPS2) get "
-        f"distances of the correlation and not more cells than this: {limits}. k-means, Leiden, SC3s, PhenoGraph and "
-        "PARC get 50 principal components; Leiden is igraph's with two iterations, and *at k* its resolution is searched "
-        f"for, which gives exactly k clusters in {(at_k['clusters'] == at_k['k']).sum()} of {len(at_k)} runs. PhenoGraph "
-        "and PARC get at most half of the cells as neighbours; cells that PhenoGraph leaves out count as one cluster.",
-        f"Each set gives {N_TASKS['as they are']} tasks *as they are*, of at most {MAX_CELLS} cells: all of its classes, "
-        f"then some of them with 85 % of their cells; and {N_TASKS['unequal']} of *unequal* sizes, the largest class up to "
-        "twenty times the smallest (`benchmarks/tasks.py`). ARI is averaged within a set first, then over sets. *UTC's "
-        "lead* is the mean of the differences set by set, with the standard error over sets; a difference of at most "
-        f"{TIE} is a tie. A method that was not run on all sets is compared on its own. All scores are in `quality.csv`; "
-        "a dash: not run.",
+        f"{here}{versions}.",
+        f"{len(sets)} labelled data sets, {newer} of them newer than the first defaults, all prepared the same way: "
+        "log-normalised, the 2000 most variable genes, or all that at least three cells have; images and sets with "
+        "values below zero as they are. Every method has its defaults, seed 0 and one thread. The rivals of the paper "
+        "(SC, CAN, CAVE, PPS, IPS2) get distances of the correlation and, three of them, not more cells than this: "
+        f"{limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components. Leiden is igraph's with "
+        "two iterations; *at k* its resolution is searched for, which gives exactly k clusters in "
+        f"{(at_k['clusters'] == at_k['k']).sum()} of {len(at_k)} runs. PhenoGraph and PARC have 30 neighbours, or half "
+        "of the cells if that is fewer. PhenoGraph has no seed, PARC its own, 42; cells that PhenoGraph leaves out "
+        "count as one cluster; a variable that PARC forgets to define is given to it (`benchmarks/peers_worker.py`).",
+        f"Each set gives {N_TASKS['as they are']} tasks *as they are*, of at most {MAX_CELLS} cells: all of its "
+        f"classes, then some of them with 85 % of their cells; and {N_TASKS['unequal']} of *unequal* sizes, the "
+        "largest class up to twenty times the smallest (`benchmarks/tasks.py`). ARI is averaged within a set first, "
+        "then over sets. *UTC's lead* is the mean of the differences set by set, with the standard error over sets, "
+        f"where both were run; a difference of at most {TIE} is a tie. All scores are in `quality.csv`; a dash: not "
+        "run.",
         DISCLOSURE,
     ]
 
