@@ -1,13 +1,24 @@
 """Agreement with known labels, on every data set of a folder: UTC, its single orders, its rivals, and what users run.
 
-Usage: python benchmarks/quality.py FOLDER    (or the folder in the variable SCUTC_DATA; needs the extra ``benchmark``)
+Usage: python benchmarks/quality.py FOLDER [--peers PYTHON] [--only whole|tasks] [--output FOLDER]
+       python benchmarks/quality.py --report [--output FOLDER]
 
-The folder holds labelled .h5ad files: ``obs["label"]`` the truth, ``uns["values"]`` the kind of values, one of
-"counts", "linear …", "log …" and "pixels".
+(or the folder in the variable SCUTC_DATA; needs the extra ``benchmark``). The folder holds labelled .h5ad files:
+``obs["label"]`` the truth, ``uns["values"]`` the kind of values, one of "counts", "linear …", "log …" and "pixels".
 
-Writes quality.csv and quality.md to benchmarks/results. A row is added to quality.csv as soon as it is measured; what
-is there already, from the same code, packages, machine and file, is not measured again. So an interrupted run goes on
-where it was.
+Measured are whole sets, and small tasks that tasks.py draws from them, with the variable genes and with all. SC3s needs
+numpy < 2, so it, PhenoGraph and PARC have an environment of their own, whose Python ``--peers`` names; without it, or
+if it lacks one of them, they are left out:
+
+    python3 -m venv peers
+    peers/bin/pip install "numpy<2" sc3s phenograph parc
+    python benchmarks/quality.py FOLDER --peers peers/bin/python
+
+Writes quality.csv, quality.md and quality.png to benchmarks/results. A row is added to quality.csv as soon as it is
+measured; what is there already, from the same code, packages and machine, is not measured again, and what is from
+others is dropped. So an interrupted run goes on where it was, and two processes can share the work, one with
+``--only whole``, one with ``--only tasks``. ``--report`` measures nothing: it writes the report from the rows there
+are.
 """
 
 from __future__ import annotations
@@ -19,111 +30,95 @@ import os
 import sys
 import warnings
 from datetime import date
-from importlib.util import find_spec
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import scanpy as sc
-from common import DISCLOSURE, RESULTS, RIVALS, SCORES, environment, markdown, measure, prepare
-from sklearn.cluster import KMeans
+from common import DISCLOSURE, RESULTS, SCORES, environment, markdown, measure, prepare
+from methods import ALL_GENES, K_GIVEN, K_UNKNOWN, LARGEST, METHODS, ORDERS, PACKAGES, Peers, neighbours
+from tasks import MAX_CELLS, N_TASKS, draw, part
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 import scutc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from anndata import AnnData
 
-COLUMNS = ["data", "method", "circumstances", "date", "cells", "genes", "k", "clusters", *SCORES, "seconds"]
 # Scores closer than this count as equal.
 TIE = 0.01
-# Largest number of cells that a method is given: above, it would take hours or more memory than a laptop has.
-LARGEST = {"CAN": 5000, "PPS": 1500, "IPS2": 1500}
+# The defaults of 0.1.0 were chosen before these sets were there: UTC's lead on them is the least flattered one.
+NEWER = [
+    *("bladder57", "cell_lines1959", "cite_pbmc3762", "forebrain_atac2088", "human_kidney5685", "ipsc_cm315"),
+    *("jaitin_facs", "kidpack74", "leukemia37", "ma_borovecki", "ma_nakayama", "ma_pomeroy", "pbmc_sorted2140"),
+    "usoskin150",
+]
+# Whom the figure compares UTC with: what users run, and the best rival.
+DRAWN = ["Leiden at k", "k-means on PCA", "CAN"]
+# Blue and vermilion of Okabe and Ito, which all readers can tell apart.
+OLDER_COLOR, NEWER_COLOR = "#0072B2", "#D55E00"
 
 
-def run_utc(adata: AnnData, k: int | None, orders: tuple[int, ...] = (2, 3, 4)) -> Any:
-    return scutc.UTC(k, orders=orders, n_jobs=1).fit_predict(adata.X)
+class Job(NamedTuple):
+    """What a method is run on: a whole set, or a task of it."""
+
+    part: str
+    genes: str
+    task: int
+    data: str
+
+    def methods(self) -> list[str]:
+        """Those that are run on it, if they are there."""
+        if self.genes == "all":
+            return ALL_GENES
+        return [*K_GIVEN, *K_UNKNOWN, *(ORDERS if self.part == "whole" else [])]
 
 
-def run_kmeans(adata: AnnData, k: int) -> Any:
-    sc.pp.pca(adata)
-    return KMeans(k, n_init=10, random_state=0).fit_predict(adata.obsm["X_pca"])
+COLUMNS = [*Job._fields, "method", "circumstances", "date", "cells", "features", "k", "clusters", *SCORES, "seconds"]
+KEY = [*Job._fields, "method"]
 
 
-def neighbours(adata: AnnData) -> None:
-    sc.pp.pca(adata)
-    sc.pp.neighbors(adata)
+def jobs(name: str, only: str | None) -> Iterator[Job]:
+    if only != "tasks":
+        yield Job("whole", "variable", 0, name)
+    if only != "whole":
+        yield from (Job(kind, "variable", task, name) for kind, n in N_TASKS.items() for task in range(n))
+        yield from (Job("as they are", "all", task, name) for task in range(N_TASKS["as they are"]))
 
 
-def leiden(adata: AnnData, resolution: float = 1.0) -> pd.Series:
-    sc.tl.leiden(adata, resolution=resolution, flavor="igraph", n_iterations=2, directed=False, random_state=0)
-    return adata.obs["leiden"]
+def load(sets: Mapping[str, AnnData], name: str, genes: str) -> AnnData:
+    adata = sets[name]
+    if "values" not in adata.uns:
+        msg = f"{name} has no uns['values'], the kind of its values: counts, linear, log or pixels."
+        raise ValueError(msg)
+    return prepare(adata, all_genes=genes == "all")
 
 
-def run_leiden(adata: AnnData, k: int) -> Any:
-    """With scanpy's default resolution: the number of clusters is not used."""
-    neighbours(adata)
-    return leiden(adata)
-
-
-def run_leiden_at_k(adata: AnnData, k: int) -> Any:
-    """With the resolution halved in (on a log scale) until there are k clusters, or as near as 30 steps come."""
-    neighbours(adata)
-    low, high = 1e-3, 1e2
-    best = None
-    for _ in range(30):
-        middle = np.sqrt(low * high)
-        labels = leiden(adata, middle)
-        found = labels.nunique()
-        if best is None or abs(found - k) < abs(best.nunique() - k):
-            best = labels.copy()
-        if found == k:
-            break
-        low, high = (middle, high) if found < k else (low, middle)
-    return best
-
-
-def run_sc3s(adata: AnnData, k: int) -> Any:
-    import sc3s
-
-    sc.pp.pca(adata)
-    sc3s.tl.consensus(adata, n_clusters=k, random_state=0)
-    return adata.obs[f"sc3s_{k}"]
-
-
-PACKAGES = ["scutc", "scanpy", "igraph", "numpy", "scipy", "scikit-learn"]
-
-# Every method takes prepared data and the true number of clusters, and returns labels.
-METHODS: dict[str, Callable[[AnnData, int], Any]] = {
-    "UTC": run_utc,
-    "UTC, order 2": lambda adata, k: run_utc(adata, k, (2,)),
-    "UTC, order 3": lambda adata, k: run_utc(adata, k, (3,)),
-    "UTC, order 4": lambda adata, k: run_utc(adata, k, (4,)),
-    **{
-        name: lambda adata, k, rival=rival: rival(k, metric="correlation", random_state=0).fit_predict(adata.X)
-        for name, rival in RIVALS.items()
-    },
-    "k-means on PCA": run_kmeans,
-    "Leiden at k": run_leiden_at_k,
-}
-SC3S = find_spec("sc3s") is not None
-if SC3S:
-    METHODS["SC3s"] = run_sc3s
-    PACKAGES.append("sc3s")
-# These find the number of clusters themselves.
-K_UNKNOWN: dict[str, Callable[[AnnData, int], Any]] = {
-    "UTC, k estimated": lambda adata, k: run_utc(adata, None),
-    "Leiden, default": run_leiden,
-}
-ALL_METHODS = METHODS | K_UNKNOWN
+def data_of(job: Job, loaded: Callable[[str], AnnData]) -> AnnData | None:
+    """What the job is about, or nothing: too few classes, or all genes where no others were left out."""
+    adata = loaded(job.genes)
+    if job.genes == "all" and adata.n_vars == loaded("variable").n_vars:
+        return None
+    if job.part == "whole":
+        return adata
+    cells = draw(adata, job.data, job.part, job.task)
+    return part(adata, cells) if len(cells) else None
 
 
 def fingerprint() -> str:
-    """What results depend on: packages, machine, and the code, whose version does not change with every commit."""
-    files = [*sorted(Path(scutc.__file__).parent.rglob("*.py")), Path(__file__), Path(__file__).with_name("common.py")]
+    """What results depend on: packages, machine, and the code that decides labels. This file only asks and reports."""
+    package, here = Path(scutc.__file__).parent, Path(__file__).parent
+    files = [
+        *sorted((package / "core").rglob("*.py")),
+        *sorted((package / "baselines").rglob("*.py")),
+        *(package / name for name in ("_estimator.py", "_validation.py", "_parameters.py", "metrics.py")),
+        *(here / name for name in ("common.py", "methods.py", "peers_worker.py", "tasks.py")),
+    ]
     source = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
     return f"{environment(*PACKAGES)}; code {source}"
 
@@ -139,167 +134,273 @@ def read_rows(path: Path) -> pd.DataFrame:
     return pd.read_csv(path) if complete else pd.DataFrame(columns=COLUMNS)
 
 
+def start_table(path: Path, here: str) -> pd.DataFrame:
+    """The rows of these circumstances; those of others cannot be compared with them, and go."""
+    rows = read_rows(path)
+    kept = rows[rows["circumstances"].astype(str).str.startswith(here)].reindex(columns=COLUMNS)
+    if not path.exists() or len(kept) < len(rows) or list(rows) != COLUMNS:
+        kept.to_csv(path, index=False)
+    return kept
+
+
 def append_row(path: Path, row: dict[str, Any]) -> None:
-    new = not path.exists() or not path.stat().st_size
-    text = pd.DataFrame([row], columns=COLUMNS).to_csv(header=new, index=False)
+    """In one write, so that two processes can share the file."""
+    text = pd.DataFrame([row], columns=COLUMNS).to_csv(header=False, index=False)
     with path.open("a") as file:
         file.write(text)
 
 
-def run(sets: Mapping[str, AnnData], path: Path, here: str) -> list[str]:
+def run(sets: Mapping[str, AnnData], only: str | None, path: Path, peers: Peers | None) -> list[str]:
     """Measure what is not in the table yet under these circumstances; return what failed."""
-    rows = read_rows(path)
-    done = set(rows.loc[rows["circumstances"] == here, ["data", "method"]].itertuples(index=False, name=None))
-    missing = {name: [method for method in ALL_METHODS if (name, method) not in done] for name in sets}
-    total = len(sets) * len(ALL_METHODS)
+    methods = METHODS | (peers.methods if peers else {})
+    versions = peers.versions if peers else {}
+    here = fingerprint()
+    circumstances = {method: f"{here}; {versions[method]}" if method in versions else here for method in methods}
+    rows = start_table(path, here)
+    done = set(rows[[*KEY, "circumstances"]].itertuples(index=False, name=None))
     failures = []
     neighbours(scutc.datasets.syndata2(100))  # numba compiles at the first call: not to be timed
-    with tqdm(total=total, initial=total - sum(map(len, missing.values())), unit="run") as progress:
-        for name, methods in missing.items():
-            if not methods:
-                continue
+    for name in (progress := tqdm(sets, unit="set")):
+        loaded = cache(partial(load, sets, name))
+        for job in jobs(name, only):
+            missing = [
+                method
+                for method in job.methods()
+                if method in methods and (*job, method, circumstances[method]) not in done
+            ]
             try:
-                adata = load(sets, name)
+                adata = data_of(job, loaded) if missing else None
             except Exception as error:  # One bad file must not cost the other results.
                 failures.append(f"{name}: {error}")
-                progress.update(len(methods))
-                continue
-            sizes = {"cells": adata.n_obs, "genes": adata.n_vars, "k": adata.obs["label"].nunique()}
-            for method in methods:
+                break
+            for method in missing:
                 progress.set_description(f"{name}, {method}")
-                progress.update()
-                row = {"data": name, "method": method, "circumstances": here, "date": f"{date.today()}", **sizes}
-                if adata.n_obs > LARGEST.get(method, adata.n_obs):
+                row = job._asdict() | {"method": method, "circumstances": circumstances[method]}
+                row |= {"date": f"{date.today()}"}
+                # A row without scores, so that a resumed run need not look again.
+                if adata is None or adata.n_obs > LARGEST.get(method, adata.n_obs):
                     append_row(path, row)
                     continue
-                cluster = ALL_METHODS[method]
+                k = adata.obs["label"].nunique()
+                row |= {"cells": adata.n_obs, "features": adata.n_vars, "k": k}
                 try:
-                    found = measure(adata.copy(), lambda data, cluster=cluster, k=sizes["k"]: cluster(data, k))
+                    append_row(path, row | measure(adata.copy(), lambda data, run=methods[method], k=k: run(data, k)))
                 except Exception as error:  # One failure must not cost the other results.
-                    failures.append(f"{name}, {method}: {error}")
-                else:
-                    append_row(path, row | found)
+                    failures.append(f"{' '.join(map(str, job))}, {method}: {error}")
     return failures
 
 
-def load(sets: Mapping[str, AnnData], name: str) -> AnnData:
-    adata = sets[name]
-    if "values" not in adata.uns:
-        msg = f"{name} has no uns['values'], the kind of its values: counts, linear, log or pixels."
-        raise ValueError(msg)
-    return prepare(adata)
+def table_of(rows: pd.DataFrame, part: str, genes: str = "variable", values: str = "ARI") -> pd.DataFrame:
+    """Sets and tasks × methods."""
+    rows = rows[(rows["part"] == part) & (rows["genes"] == genes)]
+    return rows.pivot_table(index=["data", "task"], columns="method", values=values)
 
 
-def summary(rows: pd.DataFrame, methods: list[str], common: list[str]) -> pd.DataFrame:
-    """Methods × mean scores, over all sets that a method ran and over those that all methods ran."""
-    of_method = rows.groupby("method")
-    shared = rows[rows["data"].isin(common)].groupby("method")
-    exact = (rows["clusters"] == rows["k"]).groupby(rows["method"]).sum()
-    table = pd.DataFrame({"sets": of_method.size(), "exactly k": exact, "ARI, its sets": of_method["ARI"].mean()})
-    return table.join(shared[[*SCORES, "seconds"]].mean()).reindex(methods)
+def mean_and_error(values: pd.Series) -> str:
+    return f"{values.mean():+.3f} ± {values.sem():.3f}" if len(values) > 1 else "–"
 
 
-def wins_and_losses(ari: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
-    """In how many sets UTC is better and worse than each method, and by how much on average."""
-    difference = ari[methods].rsub(ari["UTC"], axis=0)
-    return pd.DataFrame(
-        {
-            "UTC wins": (difference > TIE).sum(),
-            "ties": (difference.abs() <= TIE).sum(),
-            "UTC loses": (difference < -TIE).sum(),
-            "mean difference in ARI": difference.mean(),
+def comparison(ari: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Mean ARI of each method, and how the first of them does against it, set by set."""
+    lines = {}
+    for method in methods:
+        of_set = ari[method].dropna().groupby("data").mean()
+        newer = of_set.index.isin(NEWER)
+        line = {"sets": len(of_set)}
+        for name, some in {"ARI": of_set, "ARI, older sets": of_set[~newer], "ARI, newer sets": of_set[newer]}.items():
+            line[name] = f"{some.mean():.3f}" if len(some) else "–"
+        # Over the tasks that both ran.
+        lead = (ari[methods[0]] - ari[method]).dropna().groupby("data").mean()
+        against = {
+            "UTC's lead": mean_and_error(lead),
+            "lead, newer sets": mean_and_error(lead[lead.index.isin(NEWER)]),
+            "UTC wins": f"{(lead > TIE).sum()}",
+            "ties": f"{(lead.abs() <= TIE).sum()}",
+            "UTC loses": f"{(lead < -TIE).sum()}",
         }
-    ).rename_axis("against")
+        lines[method] = line | (against if method != methods[0] else dict.fromkeys(against, ""))
+    return pd.DataFrame(lines).T.rename_axis("method")
 
 
-def orders_and_fusion(ari: pd.DataFrame) -> str:
-    orders = [f"UTC, order {order}" for order in (2, 3, 4)]
-    single = ari[orders].dropna()
-    fused = ari.loc[single.index, "UTC"]
-    best, worst = single.max(axis=1), single.min(axis=1)
-    means = ", ".join(f"order {order[-1]} alone {single[order].mean():.3f}" for order in orders)
-    return (
-        f"Mean ARI over {len(single)} sets: {means}, **fused {fused.mean():.3f}**. The best of the three, which nobody "
-        f"knows beforehand, would have {best.mean():.3f}, the worst {worst.mean():.3f}. The fusion is above the best "
-        f"in {(fused > best + TIE).sum()} sets, equal to it in {((fused - best).abs() <= TIE).sum()}, and below the "
-        f"worst in {(fused < worst - TIE).sum()}."
+def section(rows: pd.DataFrame, heading: str, words: str, part: str, genes: str, methods: Sequence[str]) -> list[str]:
+    """Heading, words and the comparison of those of the methods that were run; nothing if the first was not."""
+    ari = table_of(rows, part, genes)
+    if methods[0] not in ari:
+        return []
+    unknown = methods == K_UNKNOWN
+    methods = [method for method in methods if method in ari]
+    table = comparison(ari, methods)
+    if unknown:
+        off = table_of(rows.assign(off=(rows["clusters"] - rows["k"]).abs()), part, genes, "off")
+        table.insert(1, "distance from k", off[methods].groupby("data").mean().mean().map("{:.2f}".format))
+    if part == "whole":
+        seconds = table_of(rows, part, genes, "seconds")[methods].dropna()
+        table["seconds"] = seconds.mean().map("{:.2f}".format)
+        words += f" Seconds are means over the {len(seconds)} sets that all of the table were run on."
+    return [f"## {heading}", words, markdown(table)]
+
+
+def orders_and_fusion(rows: pd.DataFrame) -> list[str]:
+    ari = table_of(rows, "whole")
+    if not {"UTC", *ORDERS} <= set(ari):
+        return []
+    ari = ari[["UTC", *ORDERS]].dropna()
+    best, worst = "best order of each set", "worst order of each set"
+    ari = ari.assign(**{best: ari[ORDERS].max(axis=1), worst: ari[ORDERS].min(axis=1)})
+    return [
+        "## Single orders and their fusion",
+        "Whole sets, k given. UTC fuses orders 2, 3 and 4; which of them is best nobody knows beforehand.",
+        markdown(comparison(ari, ["UTC", *ORDERS, best, worst])),
+    ]
+
+
+def every_set(rows: pd.DataFrame, heading: str, part: str) -> list[str]:
+    ari = table_of(rows, part).groupby("data").mean()
+    some = rows[(rows["part"] == part) & (rows["genes"] == "variable")].groupby("data")
+    ari = ari[[method for method in [*K_GIVEN, *K_UNKNOWN, *ORDERS] if method in ari]]
+    sizes = some[["cells", "features", "k"]].first().astype(int) if part == "whole" else pd.DataFrame(index=ari.index)
+    newer = pd.Series(np.where(ari.index.isin(NEWER), "yes", ""), ari.index, name="newer")
+    return [f"## {heading}", markdown(sizes.join(newer).join(ari))] if len(ari) else []
+
+
+def not_measured(rows: pd.DataFrame) -> list[str]:
+    """What of the jobs that were begun has no row, by method."""
+    begun = [Job(*job) for job in rows[list(Job._fields)].drop_duplicates().itertuples(index=False)]
+    there = set(rows[KEY].itertuples(index=False, name=None))
+    lines = []
+    for method in [*METHODS, *Peers.NAMES]:
+        wanted = [job for job in begun if method in job.methods()]
+        missing = [f"{job.data} ({job.part}, {job.genes}, {job.task})" for job in wanted if (*job, method) not in there]
+        if missing:
+            lines.append(f"- {method}: " + ("all" if len(missing) == len(wanted) else ", ".join(missing)))
+    return ["## Not measured", "Failed, not begun, or without `--peers`.", "\n".join(lines)] if lines else []
+
+
+def draw_leads(rows: pd.DataFrame, path: Path) -> bool:
+    """UTC's lead over three others, set by set, as a figure; whether there is anything to draw."""
+    ari = table_of(rows, "as they are")
+    if not {"UTC", *DRAWN} <= set(ari):
+        return False
+    leads = ari[DRAWN].rsub(ari["UTC"], axis=0).groupby("data").mean()
+    leads = leads.loc[leads.mean(axis=1).sort_values().index]
+    newer = leads.index.isin(NEWER)
+    height = np.arange(len(leads))
+    figure, axes = plt.subplots(
+        1, len(DRAWN), sharex=True, sharey=True, figsize=(9, 1.5 + 0.19 * len(leads)), layout="constrained"
     )
+    for ax, method in zip(axes, DRAWN, strict=True):
+        lead = leads[method]
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.axvspan(lead.mean() - lead.sem(), lead.mean() + lead.sem(), color="0.85", zorder=0)
+        ax.axvline(lead.mean(), color="0.4", linestyle="--", linewidth=1, zorder=0.5, label="mean ± standard error")
+        for some, color, marker, label in (
+            (~newer, OLDER_COLOR, "o", "older set"),
+            (newer, NEWER_COLOR, "D", "newer set"),
+        ):
+            ax.hlines(height[some], 0, lead[some], color=color, linewidth=1.2)
+            ax.scatter(lead[some], height[some], s=18, color=color, marker=marker, label=label, zorder=3)
+        ax.set_title(f"UTC − {method}\n{mean_and_error(lead)}", fontsize=10)
+        ax.grid(axis="y", color="0.93", linewidth=0.6)
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0, labelsize=8)
+    axes[0].set_yticks(height, leads.index)
+    axes[0].set_ylim(-0.8, len(leads) - 0.2)
+    figure.supxlabel("difference in ARI (tasks as they are, k given, variable genes)", fontsize=9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return True
 
 
-def number_of_clusters(rows: pd.DataFrame) -> pd.DataFrame:
-    """How far from the truth the methods are that find the number of clusters themselves."""
-    rows = rows.assign(distance=(rows["clusters"] - rows["k"]).abs()).groupby("method")
-    return pd.DataFrame(
-        {
-            "mean ARI": rows["ARI"].mean(),
-            "mean distance from k": rows["distance"].mean(),
-        }
-    ).reindex(list(K_UNKNOWN))
-
-
-def report(rows: pd.DataFrame, failures: list[str]) -> str:
-    if not (rows["method"] == "UTC").any():
-        return "\n".join(["Nothing to report: UTC ran on no data set.", *failures]) + "\n"
-    ari = rows.pivot_table(index="data", columns="method", values="ARI")
-    methods = [method for method in ALL_METHODS if method in ari]
-    ari = ari[methods]
-    sizes = rows.groupby("data")[["cells", "genes", "k"]].first()
-    estimated = rows[rows["method"] == "UTC, k estimated"].set_index("data")["clusters"].rename("k estimated")
-    common = list(ari.dropna().index)
+def introduction(rows: pd.DataFrame) -> list[str]:
+    sets = rows["data"].unique()
+    newer = np.isin(sets, NEWER).sum()
     limits = ", ".join(f"{method} {cells}" for method, cells in LARGEST.items())
+    at_k = rows[rows["method"] == "Leiden at k"]
+    # Those of the other environment have a version more.
+    here, *peers = sorted(rows["circumstances"].unique(), key=len)
+    versions = "".join(sorted(words.removeprefix(here) for words in peers))
+    return [
+        f"Written by `benchmarks/quality.py`. Measured on {' and '.join(sorted(rows['date'].unique()))} with "
+        f"{here}{versions}.",
+        f"{len(sets)} labelled data sets, {newer} of them newer than the first defaults, all prepared the same way: "
+        "log-normalised, the 2000 most variable genes, or all that at least three cells have; images and sets with "
+        "values below zero as they are. Every method has its defaults, seed 0 and one thread. The rivals of the paper "
+        "(SC, CAN, CAVE, PPS, IPS2) get distances of the correlation and, three of them, not more cells than this: "
+        f"{limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components. Leiden is igraph's with "
+        "two iterations; *at k* its resolution is searched for, which gives exactly k clusters in "
+        f"{(at_k['clusters'] == at_k['k']).sum()} of {len(at_k)} runs. PhenoGraph and PARC have 30 neighbours, or half "
+        "of the cells if that is fewer. PhenoGraph has no seed, PARC its own, 42; cells that PhenoGraph leaves out "
+        "count as one cluster; a variable that PARC forgets to define is given to it (`benchmarks/peers_worker.py`).",
+        f"Each set gives {N_TASKS['as they are']} tasks *as they are*, of at most {MAX_CELLS} cells: all of its "
+        f"classes, then some of them with 85 % of their cells; and {N_TASKS['unequal']} of *unequal* sizes, the "
+        "largest class up to twenty times the smallest (`benchmarks/tasks.py`). ARI is averaged within a set first, "
+        "then over sets. *UTC's lead* is the mean of the differences set by set, with the standard error over sets, "
+        f"where both were run; a difference of at most {TIE} is a tie. All scores are in `quality.csv`; a dash: not "
+        "run.",
+        DISCLOSURE,
+    ]
+
+
+def report(rows: pd.DataFrame, folder: Path) -> str:
+    rows = rows.drop_duplicates(KEY, keep="last")
+    missing = not_measured(rows)
+    rows = rows.dropna(subset="ARI")
+    if not (rows["method"] == "UTC").any():
+        return "Nothing to report: UTC ran on no data set.\n"
+    tasks, unequal, everything = "Tasks as they are", "Tasks of unequal size", "Only sets of which genes were left out."
+    figure = draw_leads(rows, folder / "quality.png")
     parts = [
         "# Agreement with known labels",
-        f"Measured on {' and '.join(sorted(rows['date'].unique()))} with {rows['circumstances'].iloc[0]}.",
-        f"{len(ari)} data sets, all prepared the same way; the methods run with their defaults and seed 0, Leiden with "
-        "igraph and two iterations. Those of scutc get the true number of clusters k and distances of the correlation, "
-        "and have one thread. All scores are in `quality.csv`. A dash: not run. Methods are not given more cells than "
-        f"this: {limits}.",
-        DISCLOSURE,
-        "## Means",
-        "In how many sets a method ran, in how many it gave exactly k clusters, and its mean ARI over them; the other "
-        f"scores and the time (seconds) are means over the {len(common)} sets that every method ran.",
-        markdown(summary(rows, methods, common)),
-        "## UTC against the others",
-        f"By ARI, over the sets that both ran; a difference of at most {TIE} is a tie.",
-        markdown(wins_and_losses(ari, [method for method in methods if method in METHODS and method != "UTC"])),
-        "## Single orders and their fusion",
-        orders_and_fusion(ari),
-        "## Without the number of clusters",
-        markdown(number_of_clusters(rows)),
-        "## ARI on every data set",
-        markdown(sizes.join(estimated.astype("Int64")).join(ari)),
+        *introduction(rows),
+        *section(rows, f"{tasks}, k given", "Variable genes.", "as they are", "variable", K_GIVEN),
+        *section(rows, f"{unequal}, k given", "Variable genes.", "unequal", "variable", K_GIVEN),
+        *section(rows, f"{tasks}, k given, all genes", everything, "as they are", "all", K_GIVEN),
+        *section(rows, f"{tasks}, k unknown", "Variable genes.", "as they are", "variable", K_UNKNOWN),
+        *section(rows, f"{unequal}, k unknown", "Variable genes.", "unequal", "variable", K_UNKNOWN),
+        *section(rows, f"{tasks}, k unknown, all genes", everything, "as they are", "all", K_UNKNOWN),
+        *section(rows, "Whole sets, k given", "Variable genes.", "whole", "variable", K_GIVEN),
+        *section(rows, "Whole sets, k unknown", "Variable genes.", "whole", "variable", K_UNKNOWN),
+        *orders_and_fusion(rows),
+        *(["## UTC's lead set by set", "![UTC's lead set by set](quality.png)"] if figure else []),
+        *every_set(rows, "ARI on every set, tasks as they are", "as they are"),
+        *every_set(rows, "ARI on every set, whole", "whole"),
+        *missing,
     ]
-    if failures:
-        parts += ["## Failed", "\n".join(f"- {failure}" for failure in failures)]
     return "\n\n".join(parts) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Score UTC and others on every labelled data set of a folder.")
     parser.add_argument("folder", nargs="?", default=os.environ.get("SCUTC_DATA"), help="default: $SCUTC_DATA")
+    parser.add_argument("--peers", metavar="PYTHON", help="of an environment with SC3s, PhenoGraph and PARC")
+    parser.add_argument("--only", choices=["whole", "tasks"], help="measure only whole sets or only tasks")
+    parser.add_argument("--report", action="store_true", help="measure nothing, report what is in quality.csv")
     parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="default: benchmarks/results")
     options = parser.parse_args()
-    if options.folder is None:
+    if options.folder is None and not options.report:
         parser.error("give the folder, or set SCUTC_DATA")
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "quality.csv"
-    here = fingerprint()
-    try:
-        sets = scutc.datasets.read_labelled(options.folder)
-        failures = run(sets, path, here)
-    except (FileNotFoundError, ValueError) as error:
-        print(f"quality.py: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"\nInterrupted. {path} keeps what was measured; run again to go on.", file=sys.stderr)
-        return 130
-    rows = read_rows(path)
-    # Sets that a method was not given have a row, so that a resumed run need not look at them, but no scores.
-    text = report(rows[(rows["circumstances"] == here) & rows["data"].isin(list(sets))].dropna(), failures)
+    failures = []
+    if not options.report:
+        try:
+            sets = scutc.datasets.read_labelled(options.folder)
+            with threadpool_limits(1):
+                failures = run(sets, options.only, path, Peers(options.peers) if options.peers else None)
+        except (FileNotFoundError, ValueError) as error:
+            print(f"quality.py: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print(f"\nInterrupted. {path} keeps what was measured; run again to go on.", file=sys.stderr)
+            return 130
+    text = report(read_rows(path), options.output)
     (options.output / "quality.md").write_text(text)
     print(text)
+    print("\n".join(["Failed:", *failures]) if failures else "Nothing failed.", file=sys.stderr)
     return 1 if failures else 0
 
 
