@@ -17,7 +17,7 @@ import pandas as pd
 import scanpy as sc
 from anndata import AnnData
 from common import RESULTS, circumstances, markdown
-from quality import run_kmeans, run_leiden_at_k
+from methods import run_kmeans, run_leiden_at_k
 from sklearn.metrics import adjusted_rand_score
 from tqdm import tqdm
 
