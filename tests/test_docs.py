@@ -179,6 +179,29 @@ def test_links_lead_somewhere():
     assert [link for link in links if not link.exists()] == []
 
 
+def formulas(page: str) -> list[str]:
+    """What stands between dollars, outside of code."""
+    return re.findall(r"\$([^$]+)\$", re.sub(r"```.*?```|`[^`\n]*`", "", page, flags=re.DOTALL))
+
+
+def spoilt_by_github(formula: str) -> bool:
+    """Whether it takes backslashes before punctuation away, ends a cell of a table, or sees no formula at all."""
+    return re.search(r"\\[^a-zA-Z]|\|", formula) is not None or formula != formula.strip()
+
+
+@pytest.mark.parametrize("formula", [r"\{1\}", r"a\,b", "|a|", " a", "a "])
+def test_formulas_that_github_spoils_are_found(formula):
+    assert formulas(f"`$no` ${formula}$ and $b$") == [formula, "b"]
+    assert spoilt_by_github(formula)
+
+
+def test_formulas_look_right_on_github_too():
+    """Sphinx itself says what it cannot read; longer formulas are blocks of ```math, which GitHub leaves alone."""
+    found = {page.name: formulas(page.read_text()) for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+    assert r"d_{ij}" in found["method.md"]
+    assert [(page, each) for page, inside in found.items() for each in inside if spoilt_by_github(each)] == []
+
+
 def test_versions_agree():
     citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
     assert citation is not None
