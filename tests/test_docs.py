@@ -151,7 +151,7 @@ def test_api_page_lists_everything_public(monkeypatch):
     assert "scutc.tl.another" in listed(api_page())
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/usage.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/whats_new.md"])
 def test_code_of_the_page_runs(page):
     namespace: dict[str, object] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -159,6 +159,15 @@ def test_code_of_the_page_runs(page):
     for code in blocks:
         exec(code, namespace)
     plt.close("all")
+
+
+def test_settings_page_has_all_settings_and_no_others():
+    """Of ``tl.utc`` all that can be chosen; ``adata`` is the data itself."""
+    page = (ROOT / "docs" / "settings.md").read_text()
+    utc, transfer = (set(inspect.signature(each).parameters) for each in (scutc.tl.utc, scutc.tl.transfer))
+    utc = utc - {"adata", "options"} | set(options_of(scutc.tl.utc, "Unpack[Options]"))
+    assert utc - set(re.findall(r"`(\w+)(?:=[^`]*)?`", page)) == set()
+    assert set(re.findall(r"`(\w+)=", page)) - utc - transfer == set()
 
 
 def test_picture_was_made_by_the_code_in_the_readme():
