@@ -14,8 +14,10 @@ import scutc
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from docutils.nodes import math, math_block
     from sphinx.application import Sphinx
     from sphinx.config import Config
+    from sphinx.writers.html5 import HTML5Translator
 
 DOCS = Path(__file__).parent.resolve()
 ROOT = DOCS.parent
@@ -28,6 +30,7 @@ SHOWN_BY = {
     ROOT / "CONTRIBUTING.md": DOCS / "contributing.md",
     ROOT / "tutorials": DOCS / "tutorials.md",
     ROOT / "benchmarks" / "results": DOCS / "measurements.md",
+    ROOT / "scutc" / "tl" / "_utc.py": DOCS / "api" / "scutc.tl.utc.rst",
 }
 
 project = "scutc"
@@ -42,10 +45,15 @@ templates_path = ["_templates"]
 html_theme = "sphinx_book_theme"
 html_title = "scutc"
 html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_math_renderer = "mathml"
 html_theme_options = {"show_toc_level": 2, "navbar_persistent": []}
 
 nb_execution_mode = "off"  # the notebooks have their outputs, and .ci/run runs them
 myst_heading_anchors = 3
+# Formulas as GitHub writes them: $…$ and blocks of ```math.
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
 
 autosummary_generate = True
 autodoc_typehints = "description"
@@ -71,7 +79,8 @@ def api_page() -> str:
 
 
 def _section(name: str, module: ModuleType) -> str:
-    return (inspect.getdoc(module) or "").partition("\n\n")[0] + "\n\n" + _table(name, module.__all__)
+    names = sorted(module.__all__, key=lambda name: name != "utc")  # what the package is for comes first
+    return (inspect.getdoc(module) or "").partition("\n\n")[0] + "\n\n" + _table(name, names)
 
 
 def _table(module: str, names: list[str]) -> str:
@@ -131,8 +140,24 @@ def _skip_scikit_learn(app: Sphinx, what: str, name: str, member: object, skip: 
     return None if str(getattr(member, "__module__", "scutc")).startswith("scutc") else True
 
 
+def _write_mathml(page: HTML5Translator, formula: math | math_block) -> None:
+    """Write a formula in the form that browsers typeset by themselves: no script, no fonts, no network."""
+    # Imported here, since a test reads this file where Sphinx may be missing.
+    from docutils import nodes
+    from docutils.utils.math import MathError
+    from docutils.utils.math.latex2mathml import tex2mathml
+    from sphinx.util.logging import getLogger
+
+    try:
+        page.body.append(tex2mathml(formula.astext(), as_block=isinstance(formula, nodes.math_block)))
+    except MathError as error:
+        getLogger(__name__).warning("%s in %r", error, formula.astext(), location=formula)
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
+    app.add_html_math_renderer("mathml", (_write_mathml, None), (_write_mathml, None))
     app.connect("config-inited", _write_pages)  # before Sphinx looks which pages there are
     app.connect("source-read", _mend_links)
     app.connect("autodoc-skip-member", _skip_scikit_learn)

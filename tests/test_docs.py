@@ -151,7 +151,7 @@ def test_api_page_lists_everything_public(monkeypatch):
     assert "scutc.tl.another" in listed(api_page())
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/usage.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/whats_new.md"])
 def test_code_of_the_page_runs(page):
     namespace: dict[str, object] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -159,6 +159,15 @@ def test_code_of_the_page_runs(page):
     for code in blocks:
         exec(code, namespace)
     plt.close("all")
+
+
+def test_settings_page_has_all_settings_and_no_others():
+    """Of ``tl.utc`` all that can be chosen; ``adata`` is the data itself."""
+    page = (ROOT / "docs" / "settings.md").read_text()
+    utc, transfer = (set(inspect.signature(each).parameters) for each in (scutc.tl.utc, scutc.tl.transfer))
+    utc = utc - {"adata", "options"} | set(options_of(scutc.tl.utc, "Unpack[Options]"))
+    assert utc - set(re.findall(r"`(\w+)(?:=[^`]*)?`", page)) == set()
+    assert set(re.findall(r"`(\w+)=", page)) - utc - transfer == set()
 
 
 def test_picture_was_made_by_the_code_in_the_readme():
@@ -177,6 +186,29 @@ def test_links_lead_somewhere():
     ]
     assert ROOT / "docs" / "usage.md" in links
     assert [link for link in links if not link.exists()] == []
+
+
+def formulas(page: str) -> list[str]:
+    """What stands between dollars, outside of code."""
+    return re.findall(r"\$([^$]+)\$", re.sub(r"```.*?```|`[^`\n]*`", "", page, flags=re.DOTALL))
+
+
+def spoilt_by_github(formula: str) -> bool:
+    """Whether it takes backslashes before punctuation away, ends a cell of a table, or sees no formula at all."""
+    return re.search(r"\\[^a-zA-Z]|\|", formula) is not None or formula != formula.strip()
+
+
+@pytest.mark.parametrize("formula", [r"\{1\}", r"a\,b", "|a|", " a", "a "])
+def test_formulas_that_github_spoils_are_found(formula):
+    assert formulas(f"`$no` ${formula}$ and $b$") == [formula, "b"]
+    assert spoilt_by_github(formula)
+
+
+def test_formulas_look_right_on_github_too():
+    """Sphinx itself says what it cannot read; longer formulas are blocks of ```math, which GitHub leaves alone."""
+    found = {page.name: formulas(page.read_text()) for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+    assert r"d_{ij}" in found["method.md"]
+    assert [(page, each) for page, inside in found.items() for each in inside if spoilt_by_github(each)] == []
 
 
 def test_versions_agree():
