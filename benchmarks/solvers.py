@@ -107,17 +107,17 @@ def report(table: pd.DataFrame, cost: dict[str, float]) -> str:
         shown = wide["objective at the start"][["ascent"]].set_axis(["f, start"], axis=1)
         for name, values in (("f", objective), ("ARI", ari), ("s", seconds)):
             shown = shown.join(values[list(SOLVERS)].add_prefix(f"{name}, "))
-        below = int((objective["ascent"] < objective["admm"]).sum())
+        summary = pd.DataFrame({"mean ARI": ari.mean().map("{:.3f}".format), "median seconds": seconds.median()})
+        above = {name: int((objective[name] > objective["admm"]).sum()) for name in ITERATING}
         unconverged = {name: int((~wide["converged"][name].astype(bool)).sum()) for name in ITERATING}
-        means = ", ".join(f"{solver} {ari[solver].mean():.3f}" for solver in SOLVERS)
+        summary = summary.assign(**{"sets with f above that of admm": above, "not converged": unconverged})
+        summary = summary.astype(dict.fromkeys(list(summary)[2:], "Int64")).astype(str).replace("<NA>", "–")
         parts += [
             f"## {str(affinity).capitalize()} tensors",
             f"{len(wide)} data sets with at most {MAX_CELLS} cells; all solvers start at the leading eigenvectors of "
             "L₂, have scutc's defaults and get the true number of clusters. f: the objective of the column form, of "
             "the spectral solver's subspace too, which does not maximise it.",
-            f"`ascent` is below `admm` in {below} of {len(wide)} sets; not converged: "
-            f"{', '.join(f'{name} {count}' for name, count in unconverged.items())}. Mean ARI: {means}. Median time: "
-            f"{', '.join(f'{solver} {seconds[solver].median():.1f} s' for solver in SOLVERS)}.",
+            markdown(summary.loc[list(SOLVERS)].rename_axis("solver")),
             markdown(shown.reset_index(["cells", "k"])),
         ]
     return "\n\n".join(parts) + "\n"

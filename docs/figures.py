@@ -1,10 +1,10 @@
 """Figures on the pages, read from ``benchmarks/results``, so that none is stale: ``python docs/figures.py``.
 
 A figure is followed by a comment that readers do not see and that says where it stands:
-``0.68<!-- quality: Tasks; UTC; mean ARI -->`` is in results/quality.md, under the heading "Tasks", in the row of UTC and
-the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. Run after a measurement this
-writes what the results say in place of what the pages say, in as many decimals. A test sees to it that nothing is left
-to write, and that no page has a figure without such a comment.
+``0.68<!-- quality: Tasks; UTC; mean ARI -->`` is in results/quality.md, under the heading "Tasks", in the row of UTC
+and the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. Run after a measurement
+this writes what the results say in place of what the pages say, in as many decimals. A test sees to it that nothing is
+left to write, and that no page has a figure without such a comment.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tables(file: str) -> dict[str, list[list[list[str]]]]:
         elif not inside:
             found.setdefault(heading, []).append([row])
             inside = True
-        elif set(line) > set("| -:"):
+        elif not set(line) <= set("| -:"):
             found[heading][-1].append(row)
     return found
 

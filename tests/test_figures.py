@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 FIGURES = runpy.run_path(str(ROOT / "docs" / "figures.py"))
 PAGES = FIGURES["PAGES"]
 # Numbers of which nobody would ask how they were measured: versions of Python, and definitions.
-GIVEN = re.compile(r"Python 3\.\d+(, 3\.\d+)* (or|and) 3\.\d+|a group of 0\.2 %")
+GIVEN = re.compile(r"Python 3\.\d+(,\s3\.\d+)*\s(or|and)\s3\.\d+|(doi|arXiv):[\d./\w-]+")
 
 
 def untraced(text: str) -> list[str]:
