@@ -2,7 +2,7 @@
 
 A figure is followed by a comment that readers do not see and that says where it stands:
 ``0.68<!-- quality: Tasks; UTC; mean ARI -->`` is in results/quality.md, under the heading "Tasks", in the row of UTC
-and the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. Run after a measurement
+and the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. Run after measuring
 this writes what the results say in place of what the pages say, in as many decimals. A test sees to it that nothing is
 left to write, and that no page has a figure without such a comment.
 """
