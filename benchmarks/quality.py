@@ -331,8 +331,9 @@ def introduction(rows: pd.DataFrame) -> list[str]:
         f"{limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components. Leiden is igraph's with "
         "two iterations; *at k* its resolution is searched for, which gives exactly k clusters in "
         f"{(at_k['clusters'] == at_k['k']).sum()} of {len(at_k)} runs. PhenoGraph and PARC have 30 neighbours, or half "
-        "of the cells if that is fewer. PhenoGraph has no seed, PARC its own, 42; cells that PhenoGraph leaves out "
-        "count as one cluster; a variable that PARC forgets to define is given to it (`benchmarks/peers_worker.py`).",
+        "of the cells if that is fewer: they are made for many more cells than most sets here have. PhenoGraph has no "
+        "seed, PARC its own, 42; cells that PhenoGraph leaves out count as one cluster; a variable that PARC forgets "
+        "to define is given to it (`benchmarks/peers_worker.py`).",
         f"Each set gives {N_TASKS['as they are']} tasks *as they are*, of at most {MAX_CELLS} cells: all of its "
         f"classes, then some of them with 85 % of their cells; and {N_TASKS['unequal']} of *unequal* sizes, the "
         "largest class up to twenty times the smallest (`benchmarks/tasks.py`). ARI is averaged within a set first, "
