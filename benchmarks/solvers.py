@@ -107,7 +107,9 @@ def report(table: pd.DataFrame, cost: dict[str, float]) -> str:
         shown = wide["objective at the start"][["ascent"]].set_axis(["f, start"], axis=1)
         for name, values in (("f", objective), ("ARI", ari), ("s", seconds)):
             shown = shown.join(values[list(SOLVERS)].add_prefix(f"{name}, "))
-        summary = pd.DataFrame({"mean ARI": ari.mean().map("{:.3f}".format), "median seconds": seconds.median()})
+        summary = pd.DataFrame(
+            {"mean ARI": ari.mean().map("{:.3f}".format), "median seconds": seconds.median().map("{:.1f}".format)}
+        )
         above = {name: int((objective[name] > objective["admm"]).sum()) for name in ITERATING}
         unconverged = {name: int((~wide["converged"][name].astype(bool)).sum()) for name in ITERATING}
         summary = summary.assign(**{"sets with f above that of admm": above, "not converged": unconverged})

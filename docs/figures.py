@@ -38,7 +38,8 @@ def cell(file: str, heading: str, row: str, column: str) -> str:
         for header, *lines in tables(file).get(heading, [])
         if column in header
         for line in lines
-        if line[: len(row.split(", "))] == row.split(", ") or line[0] == row
+        # A row may be named by several of its cells.
+        if any(", ".join(line[:n_cells]) == row for n_cells in range(1, len(line)))
     ]
     if len(found) != 1:
         msg = f"{file}.md has {len(found)} cells under “{heading}”, in the row “{row}” and the column “{column}”."
@@ -66,16 +67,18 @@ def tables(file: str) -> dict[str, list[list[list[str]]]]:
 
 
 def _as_precise(value: str, figure: str) -> str:
-    """The numbers of a cell in as many decimals as the figure on the page has, and signed if it is."""
-    numbers = iter(re.findall(NUMBER, value))
-
-    def rounded(match: re.Match[str]) -> str:
-        number = float(next(numbers).replace("−", "-"))
-        decimals = len(match[0].partition(".")[2])
-        sign = "+" if match[0].startswith(("+", "−")) else ""
-        return f"{number:{sign}.{decimals}f}".replace("-", "−")
-
-    return re.sub(NUMBER, rounded, figure)
+    """A cell's number, and its error if the page gives one, in as many decimals as the page has them."""
+    if not re.fullmatch(rf"{NUMBER}( ± {NUMBER})?", value):
+        msg = f"A cell that says “{value}” is no figure."
+        raise LookupError(msg)
+    numbers = [float(number.replace("−", "-")) for number in re.findall(NUMBER, value)]
+    shown = re.findall(NUMBER, figure)
+    if len(shown) > len(numbers):
+        msg = f"A cell that says “{value}” has no error."
+        raise LookupError(msg)
+    sign = "+" if value.startswith("+") or (figure.startswith("+") and numbers[0] >= 0) else ""
+    parts = [f"{number:z.{len(old.partition('.')[2])}f}" for number, old in zip(numbers, shown, strict=False)]
+    return (sign + " ± ".join(parts)).replace("-", "−")
 
 
 if __name__ == "__main__":

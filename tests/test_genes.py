@@ -57,14 +57,26 @@ def test_genes_with_structure_are_informative_and_noise_is_not(metric):
     assert screen.scores[N_SIGNAL:].mean() == pytest.approx(screen.score_of_noise, rel=0.05)
 
 
+@pytest.mark.parametrize("metric", ["correlation", "spearman", "euclidean"])
+def test_where_all_genes_stay_those_with_structure_are_told_from_noise_too(metric, monkeypatch):
+    monkeypatch.setattr(genes, "MIN_KEPT", 2000)
+    monkeypatch.setattr(genes, "_finders", None)  # no rounds
+    screen = judge(noisy_groups().X, metric)
+    assert screen.kept.all()
+    assert screen.informative[:N_SIGNAL].mean() > 0.95
+    assert screen.informative[N_SIGNAL:].mean() < 0.1
+
+
 def test_half_of_the_informative_genes_may_be_noise_but_not_more():
     screens = [judge(noisy_groups(seed=seed).X, seed=seed) for seed in range(4)]
     noise, all_of_them = (sum(screen.informative[part].sum() for screen in screens) for part in NOISE_AND_ALL)
     assert noise / all_of_them == pytest.approx(genes.FALSE_DISCOVERY_RATE, abs=0.1)
 
 
+@pytest.mark.parametrize("n_kept", [150, 2000])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_gene_is_informative_where_genes_are_permuted_one_by_one(seed):
+def test_no_gene_is_informative_where_genes_are_permuted_one_by_one(seed, n_kept, monkeypatch):
+    monkeypatch.setattr(genes, "MIN_KEPT", n_kept)
     rng = np.random.default_rng(seed)
     X = np.array([rng.permutation(gene) for gene in noisy_groups(seed=seed).X.T]).T
     screen = judge(X)
