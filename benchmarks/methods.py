@@ -119,5 +119,5 @@ METHODS: dict[str, Callable[[AnnData, int], Any]] = {
 K_GIVEN = ["UTC", *RIVALS, "k-means on PCA", "Leiden at k", "SC3s"]
 K_UNKNOWN = ["UTC, k estimated", "Leiden, default", "PhenoGraph", "PARC"]
 ORDERS = ["UTC, order 2", "UTC, order 3", "UTC, order 4"]
-# All genes take longer, so only what is nearest to UTC or what users run.
+# All genes take longer, so only the rival that is nearest to UTC and what users run.
 ALL_GENES = ["UTC", "CAN", "k-means on PCA", "Leiden at k", "SC3s", "UTC, k estimated", "Leiden, default"]

@@ -1,8 +1,9 @@
 """Small tasks drawn from labelled data sets, so that a comparison has little noise.
 
 One data set moves by 0.3 in ARI where little changes, so each gives several tasks of at most 400 cells. *As they are*
-is first all classes, then some of them with 85 % of their cells; *unequal* is some classes in sizes that are drawn,
-the largest up to twenty times the smallest. Results are to be averaged within a set before they are over sets.
+is first all classes of a few cells, then some of them with 85 % of their cells; *unequal* is some classes in sizes that
+are drawn, the largest up to twenty times the smallest where there are so many cells. Results are to be averaged within
+a set before they are over sets.
 """
 
 from __future__ import annotations
