@@ -192,6 +192,16 @@ def test_without_halves_nothing_says_that_there_is_one_cluster():
         assert UTC(metric="euclidean").fit(scutc.datasets.syndata1().X).n_clusters_ > 1
 
 
+def test_too_few_cells_to_halve_the_genes_for_are_warned_of():
+    noise = np.random.default_rng(0).standard_normal((16, 500))
+    with pytest.warns(UserWarning, match="15 cells are too few to halve the genes for"):
+        UTC().fit(noise[:15])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        UTC().fit(noise)
+    assert not any("too few" in str(each.message) for each in caught)
+
+
 @pytest.mark.parametrize("n_landmarks", [None, 60])
 def test_estimate_and_confidence_are_the_same_for_any_input_and_number_of_threads(n_landmarks, tmp_path):
     adata = make_groups((60, 40, 30), n_genes=2200)  # of which some are screened out

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import entropy
 
 from .confidence import cross_table, silhouettes
+from .genes import MIN_CELLS
 from .tree import MIN_MEAN_SIZE
 from .warn import warn
 
@@ -73,6 +74,9 @@ def estimate_n_clusters(
         others, rule = orders, "what single orders share, and separation"
     else:
         others, rule = [], "separation"
+    if not replicates and n_cells < MIN_CELLS:
+        msg = f"{n_cells} cells are too few to halve the genes for: it cannot be told whether there are any clusters."
+        warn(msg)
     for number in settings.progress(candidates):  # which takes the time: views keep what they find
         for view in (views[solution.orders], *others):
             view.partition(number)
