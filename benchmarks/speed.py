@@ -13,7 +13,8 @@ import json
 import subprocess
 import sys
 
-from common import RESULTS, circumstances
+import pandas as pd
+from common import RESULTS, circumstances, markdown
 
 REPEATS = 3
 
@@ -126,19 +127,12 @@ def fastest(code: str, n_cores: int | None = None) -> dict[str, float]:
     return {name: min(run[name] for run in runs) for name in runs[0]}
 
 
-def report() -> list[str]:
+def report() -> str:
     fresh = fastest(FRESH)
-    lines = [
-        "# Time and memory next to scanpy",
-        circumstances("scutc", "scanpy", "igraph", "pynndescent", "numpy", "scipy", "scikit-learn"),
-        f"Written by `benchmarks/speed.py`; the fastest of {REPEATS} runs, seconds. Times are of one machine, on which "
-        "other work may run: look at ratios.",
-        "| what | next to | scutc | the other | ratio | wanted at most |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
 
     def row(what: str, base: str, ours: float, other: float, wanted: float) -> None:
-        lines.append(f"| {what} | {base} | {ours:.2f} | {other:.2f} | {ours / other:.2f} | {wanted} |")
+        rows.append((what, base, ours, other, ours / other, f"{wanted}"))
 
     row("300 cells × 2000 genes, first call", "`import scanpy`", fresh["tl.utc"], fresh["import scanpy"], 0.3)
     row("the same with `import scutc`", "`import scanpy`", fresh["with import"], fresh["import scanpy"], 0.3)
@@ -157,12 +151,19 @@ def report() -> list[str]:
         seconds = fastest(REPLICATES.format(n_cells=n_cells))
         for name, wanted in (("k given", 2), ("k estimated", 4)):
             row(f"{n_cells} cells, {name}", "without genes judged or halved", seconds[name], seconds["without"], wanted)
-    return lines
+    names = ["what", "next to", "scutc", "the other", "ratio", "wanted at most"]
+    parts = [
+        "# Time and memory next to scanpy",
+        circumstances("scutc", "scanpy", "igraph", "pynndescent", "numpy", "scipy", "scikit-learn"),
+        f"Written by `benchmarks/speed.py`; the fastest of {REPEATS} runs, seconds. Times are of one machine, on which "
+        "other work may run: look at ratios.",
+        markdown(pd.DataFrame(rows, columns=names).set_index("what")),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    lines = report()
-    text = "\n\n".join(lines[:3]) + "\n\n" + "\n".join(lines[3:]) + "\n"
+    text = report()
     (RESULTS / "speed.md").write_text(text)
     print(text)
 
