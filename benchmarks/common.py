@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 RESULTS = Path(__file__).parent / "results"
 SCORES = list(scutc.metrics.METRICS)
+N_VARIABLE = 2000
 RIVALS = {"SC": SpectralClustering, "CAN": CAN, "CAVE": CAVE, "PPS": PPS, "IPS2": IPS2}
 
 # Readers must know it before they compare.
@@ -48,10 +49,15 @@ def prepare(adata: AnnData, *, all_genes: bool = False) -> AnnData:
     if not values.startswith("log"):
         sc.pp.normalize_total(adata, target_sum=1e4 if values.startswith("linear") else None)
         sc.pp.log1p(adata)
-    if adata.n_vars > 2000 and not all_genes:
-        sc.pp.highly_variable_genes(adata, n_top_genes=2000, flavor="seurat")
-        adata = adata[:, adata.var["highly_variable"]].copy()
-    return adata
+    return adata if all_genes else with_variable_genes(adata)
+
+
+def with_variable_genes(adata: AnnData) -> AnnData:
+    """With its 2 000 most variable genes; adata itself, if it has no more."""
+    if adata.n_vars <= N_VARIABLE:
+        return adata
+    sc.pp.highly_variable_genes(adata, n_top_genes=N_VARIABLE, flavor="seurat")
+    return adata[:, adata.var["highly_variable"]].copy()
 
 
 def column_form(X: Any, **parameters: Any) -> tuple[ColumnForm, Geometry, Settings]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import scanpy as sc
 from anndata import AnnData
-from common import RESULTS, circumstances, markdown
+from common import N_VARIABLE, RESULTS, circumstances, markdown, with_variable_genes
 from methods import run_kmeans, run_leiden_at_k
 from sklearn.metrics import adjusted_rand_score
 from tqdm import tqdm
@@ -33,9 +33,9 @@ METHODS = {
     "UTC": lambda adata: scutc.UTC(len(SIZES)).fit_predict(adata.X),
     "UTC, no gene left out": lambda adata: scutc.UTC(len(SIZES), screen_genes=False).fit_predict(adata.X),
     "k-means on PCA": lambda adata: run_kmeans(adata, len(SIZES)),
-    "k-means on PCA, 2000 variable genes": lambda adata: run_kmeans(variable(adata), len(SIZES)),
+    f"k-means on PCA, {N_VARIABLE} variable genes": lambda adata: run_kmeans(with_variable_genes(adata), len(SIZES)),
     "Leiden at k": lambda adata: run_leiden_at_k(adata, len(SIZES)),
-    "Leiden at k, 2000 variable genes": lambda adata: run_leiden_at_k(variable(adata), len(SIZES)),
+    f"Leiden at k, {N_VARIABLE} variable genes": lambda adata: run_leiden_at_k(with_variable_genes(adata), len(SIZES)),
 }
 
 
@@ -51,11 +51,6 @@ def simulate(n_genes: int, fold: float, seed: int) -> AnnData:
     sc.pp.normalize_total(adata)
     sc.pp.log1p(adata)
     return adata
-
-
-def variable(adata: AnnData) -> AnnData:
-    sc.pp.highly_variable_genes(adata, n_top_genes=2000, flavor="seurat")
-    return adata[:, adata.var["highly_variable"]].copy()
 
 
 def main() -> None:

@@ -42,8 +42,7 @@ import numpy as np
 import pandas as pd
 from common import DISCLOSURE, RESULTS, SCORES, environment, markdown, measure, prepare
 from methods import ALL_GENES, K_GIVEN, K_UNKNOWN, LARGEST, METHODS, ORDERS, PACKAGES, Peers, neighbours
-from tasks import MAX_CELLS, MIN_CLASS, N_TASKS, draw
-from tasks import part as subset
+from tasks import MAX_CELLS, MIN_CLASS, N_TASKS, draw, subset
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 

@@ -35,7 +35,7 @@ def draw(adata: AnnData, name: str, kind: str, task: int) -> NDArray[np.intp]:
     return cells if len(np.unique(classes[cells])) > 1 else cells[:0]
 
 
-def part(adata: AnnData, cells: NDArray[np.intp]) -> AnnData:
+def subset(adata: AnnData, cells: NDArray[np.intp]) -> AnnData:
     """These cells, without genes that are the same in all of them."""
     adata = adata[cells]
     X = adata.X.toarray() if hasattr(adata.X, "toarray") else adata.X

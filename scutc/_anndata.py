@@ -213,6 +213,15 @@ def _gene_names(adata: AnnData, params: Mapping[str, Any]) -> pd.Index:
     return adata.raw.var_names if params.get("use_raw") and adata.raw is not None else adata.var_names
 
 
+def place_of_matrix(params: Mapping[str, Any]) -> str:
+    """Where in an AnnData the matrix that these parameters choose lies, for messages: ``.X``, for example."""
+    if params.get("use_rep") is not None:
+        return f".obsm[{params['use_rep']!r}]"
+    if params.get("layer") is not None:
+        return f".layers[{params['layer']!r}]"
+    return ".raw.X" if params.get("use_raw") else ".X"
+
+
 def _selectors(params: Mapping[str, Any]) -> dict[str, Any]:
     use_raw = bool(params.get("use_raw", False))
     return {"layer": params.get("layer"), "use_raw": use_raw, "use_rep": params.get("use_rep")}

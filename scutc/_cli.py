@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 import time
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = _join_numbers(sys.argv[1:] if arguments is None else arguments)
     options = _parser(words).parse_args(words)
     try:
-        options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            options.command(options)
     except (OSError, argparse.ArgumentError) as error:
         return _fail(error, 2)
     except (KeyError, NotImplementedError, TypeError, ValueError) as error:
@@ -52,6 +55,11 @@ def _fail(error: Exception, code: int) -> int:
     # str() of a KeyError puts its message in quotation marks.
     _say(str(error.args[0] if isinstance(error, KeyError) else error))
     return code
+
+
+def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """Without the place in the code, which tells users of the command nothing."""
+    _say(f"warning: {message}")
 
 
 def _say(message: str) -> None:

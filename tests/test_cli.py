@@ -25,6 +25,9 @@ MODULE, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project
 SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"
 COMMANDS = {"module": ["-m", "scutc"], "script": ["-c", SCRIPT]}
 
+# As Python does where no test asks for more: packages deprecate among themselves.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+
 
 @pytest.fixture(autouse=True)
 def _restore_verbosity():
@@ -49,6 +52,18 @@ def test_run_writes_the_result_and_shows_progress(source, tmp_path, quiet):
     assert anndata.read_h5ad(target).obs["utc"].nunique() == 3
     assert ("order 3" in done.stderr) == (not quiet)
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_warning_is_a_line_of_its_own_without_a_place_in_the_code(source, tmp_path, quiet):
+    counts = anndata.read_h5ad(source)
+    counts.X = np.rint(counts.X - counts.X.min())
+    counts.write_h5ad(source)
+    command = [sys.executable, "-m", "scutc", "run", source, "-n3", "-o", tmp_path / "out.h5ad", *quiet]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    assert "\n" * (not quiet) + "scutc: warning: adata.X holds whole numbers" in said
+    assert "UserWarning" not in said
+    assert ".py" not in said
 
 
 def test_run_passes_options_on(source, tmp_path):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import anndata
 import numpy as np
 import pandas as pd
@@ -457,3 +459,27 @@ def test_one_number_leaves_colors_to_scanpy():
     assert adata.uns["utc"]["tree"].shape == (2, 4)
     scutc.tl.utc(adata, 1)
     assert "tree" not in adata.uns["utc"]
+
+
+def small_clusters_said(adata, n_clusters, **settings):
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        scutc.tl.utc(adata, n_clusters, **settings)
+    return [each for each in record if "fewer than 3 cells" in str(each.message)]
+
+
+def test_clusters_of_fewer_than_three_cells_are_warned_of_once():
+    adata = make_groups((20, 15, 10))
+    (warning,) = small_clusters_said(adata, [3, 40, 44])
+    small = {column: (adata.obs[column].value_counts() < 3).sum() for column in ("utc_40", "utc_44")}
+    words = ", ".join(f"{n} of {column[4:]} in adata.obs[{column!r}]" for column, n in small.items())
+    assert str(warning.message).startswith(f"Clusters of fewer than 3 cells: {words}. ")
+    assert warning.filename == __file__
+
+
+def test_clusters_of_three_cells_and_small_ones_of_other_labels_are_not_warned_of():
+    adata = make_groups((20, 15, 3))
+    assert not small_clusters_said(adata, 3)
+    assert adata.obs["utc"].value_counts().min() == 3
+    adata.obs["known"] = ["lonely", "lonely", *["rest"] * 36]
+    assert not small_clusters_said(adata, 2, restrict_to=("known", ["rest"]))

@@ -107,3 +107,66 @@ def test_wrong_parameters_are_said_before_values_are_looked_at():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match="metric='bogus' is unknown"):
             scutc.tl.utc(counts(), 2, metric="bogus")
+
+
+def with_values(change) -> AnnData:
+    adata = counts()
+    adata.X = change(adata.X).astype(np.float32)
+    return adata
+
+
+SCALES = {
+    "counts": lambda X: X,
+    "binary": lambda X: X > 2,
+    "signed": lambda X: X - X.mean(axis=0),
+    "linear": lambda X: X * (1e4 / X.sum(axis=1, keepdims=True)),
+    "log": np.log1p,
+}
+SAID = {
+    "counts": "whole numbers, as raw counts are",
+    "binary": "nothing but 0 and 1",
+    "signed": "values below 0",
+    "linear": "values above 30",
+    "log": "values of the size of logarithms",
+}
+
+
+def transfer(new: AnnData, reference: AnnData, **settings) -> list[str]:
+    """What is warned of, when new cells get the labels of a reference."""
+    cluster(reference, **settings)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        scutc.tl.transfer(new, reference)
+    assert all(each.filename == __file__ for each in record)
+    return [str(each.message) for each in record]
+
+
+@pytest.mark.parametrize("of_reference", SCALES)
+@pytest.mark.parametrize("of_new", SCALES)
+def test_new_cells_of_another_kind_of_values_than_the_reference_are_warned_of(of_new, of_reference):
+    warned = transfer(with_values(SCALES[of_new]), with_values(SCALES[of_reference]))
+    if of_new == of_reference:
+        assert warned == []
+    else:
+        (message,) = warned
+        ours, theirs = message.split(", adata_ref.X ")
+        assert ours.startswith(f"adata_new.X holds {SAID[of_new]}")
+        assert SAID[of_reference] in theirs
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, lambda X: da.from_array(X, chunks=(5, -1))])
+def test_other_values_of_new_cells_are_warned_of_wherever_they_lie(container):
+    new, reference = counts(), counts()
+    new.layers["log"] = container(new.X)
+    reference.layers["log"] = np.log1p(reference.X)
+    (message,) = transfer(new, reference, layer="log")
+    assert message.startswith("adata_new.layers['log'] holds whole numbers")
+    assert "adata_ref.layers['log'] values of the size of logarithms" in message
+
+
+def test_new_cells_without_any_value_say_nothing_of_their_kind():
+    reference = with_values(SCALES["log"])
+    empty = AnnData(np.zeros((3, 20), dtype=np.float32), var=reference.var)
+    assert scutc._values.kind_of_values(empty.X) is None
+    reference.obsm["grid"], empty.obsm["grid"] = reference.X[:, :4], np.ones((3, 4))
+    assert transfer(empty, reference, use_rep="grid", metric="euclidean") == []

@@ -30,7 +30,8 @@ def genes(
     """Score of every gene, best first, against what noise would give, with the best ones named.
 
     The score is the part of a gene's variance that the structure of other genes explains. Genes that are informative,
-    having more of it than chance would give, are dark; the dashed line is the score to be expected of noise.
+    having more of it than chance would give, are dark; the dashed line is the score to be expected of noise. No line
+    parts them: a gene that is loud in few cells scores higher by chance, and is informative only above that.
 
     Parameters
     ----------

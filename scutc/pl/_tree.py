@@ -39,8 +39,9 @@ def tree(
     """How clusters split as their number grows: a row for each number, every cluster below the one that it is part of.
 
     Clusters for different numbers are cuts of one tree, ``adata.uns[key]["tree"]``, so that each lies inside one of the
-    fewer. They are as wide as they have cells, and have the colour of the largest cluster in them. Those that are too
-    narrow have no name.
+    fewer. They are as wide as they have cells, and have the colour of the largest cluster in them. Their names are
+    those in ``adata.obs``, by size for each number of clusters, so that one name may be another cluster's in the next
+    row: follow the colours. Those that are too narrow have no name.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from .._anndata import (
     check_writable,
     choose_clustering,
     is_restricted,
+    place_of_matrix,
     read_embedding,
     read_labels,
     read_matrix_alike,
@@ -31,6 +32,7 @@ from .._fields import (
     write_result,
 )
 from .._validation import check_n_jobs, check_share
+from .._values import warn_of_other_values
 from ..core.blocks import check_finite, read_rows
 from ..core.extension import Rule, Speakers
 from ..core.sampling import draw_in_proportion
@@ -198,6 +200,8 @@ def transfer(
         if min_typicality is not None and not len(typicality_of.own):
             msg = f"min_typicality={min_typicality} has nothing to compare with: no label has two cells. Leave it out."
             raise ValueError(msg)
+    if not coordinates:
+        warn_of_other_values(new, rows, place_of_matrix(params))
     with named(adata_new.obs_names, None if coordinates else new_genes, "adata_new"):
         placed = speakers.place(new, n_jobs, progress_bar("transfer"))
     found, confidence = placed.labels, placed.shares

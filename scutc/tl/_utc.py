@@ -16,6 +16,7 @@ from .._anndata import (
     column_names,
     identity_of_genes,
     parameters_to_record,
+    place_of_matrix,
     read_matrix,
 )
 from .._colors import inherited_colors, label_colors
@@ -36,6 +37,7 @@ from .._parameters import check_names, check_parameters, describe, words_of
 from .._validation import check_n_clusters, draw_seed
 from .._values import warn_of_counts
 from ..core.metric import AUTO, OF_COORDINATES
+from ..core.warn import warn
 from ._cells import Cells
 from ._naming import named
 from ._progress import progress_bar
@@ -55,6 +57,8 @@ class _Unset(int):
 
 _DEFAULT_SEED = _Unset(0)
 DEFAULT_KEY = "utc"
+# Fewer cells are no sample of anything.
+MIN_CLUSTER = 3
 
 
 class Options(TypedDict, total=False):
@@ -159,21 +163,22 @@ def utc(
         structure of other genes explains; ``False`` and missing for genes that were not looked at.
     ``adata.uns[key_added]``
         A dictionary, with ``restrict_to`` about the cells that were clustered: ``params``; ``versions``, those of scutc
-        and of what its numbers depend on; ``n_cells``, and ``genes``, their number and a hash of their names, for which
-        it was computed; ``tool`` and ``fields``, by which scutc knows the fields that it wrote; ``n_clusters`` and
-        ``n_clusters_method`` (``"given"`` or how it was estimated, then with ``n_clusters_candidates``, their
-        ``n_clusters_scores``, ``n_clusters_spread``, the standard deviation of these over halves of the genes, and
-        ``n_clusters_reproduced``, the part of the labels' information that comes back in them); ``stability``, for each
-        cluster how well it is found again in halves of the genes, from 0 to 1, a dictionary for several numbers of
-        clusters; ``spectrum``, the eigenvalues of the fused operator; ``order_spectra``, those of each order alone;
-        ``agreement``, for each order the adjusted Rand index between its own clustering and the fused one; ``tree``,
-        how the clusters merge, the largest number of them where there are several, in the form of
-        :func:`scipy.cluster.hierarchy.linkage`; ``kept_genes`` and ``score_of_noise``, where genes were screened: which
-        of the selected ones cells were clustered by, and the score to be expected of noise; ``landmarks``, where there
-        are any, the positions of these cells among the ``n_cells``: spectra, agreement and the estimated number are
-        theirs then. For ``"ascent"`` and ``"admm"`` the spectra are what the columns of the embedding add to the
-        objective, there is no agreement, and ``objective_history``, ``n_iter`` and ``converged`` tell how the solver
-        went, and ``relative_gradient`` how far from a stationary point its answer is.
+        and of what its numbers depend on; ``n_cells``, the number of all cells of ``adata``, clustered or not, and
+        ``genes``, their number and a hash of their names, by which it is known whether the result still fits; ``tool``
+        and ``fields``, by which scutc knows the fields that it wrote; ``n_clusters`` and ``n_clusters_method``
+        (``"given"`` or how it was estimated, then with ``n_clusters_candidates``, their ``n_clusters_scores``,
+        ``n_clusters_spread``, the standard deviation of these over halves of the genes, and ``n_clusters_reproduced``,
+        the part of the labels' information that comes back in them); ``stability``, for each cluster how well it is
+        found again in halves of the genes, from 0 to 1, a dictionary for several numbers of clusters; ``spectrum``, the
+        eigenvalues of the fused operator; ``order_spectra``, those of each order alone; ``agreement``, for each order
+        the adjusted Rand index between its own clustering and the fused one; ``tree``, how the clusters merge, the
+        largest number of them where there are several, in the form of :func:`scipy.cluster.hierarchy.linkage`;
+        ``kept_genes`` and ``score_of_noise``, where genes were screened: which of the selected ones cells were
+        clustered by, and the score to be expected of noise; ``landmarks``, where there are any, the positions of these
+        cells among the ``n_cells``: spectra, agreement and the estimated number are theirs then. For ``"ascent"`` and
+        ``"admm"`` the spectra are what the columns of the embedding add to the objective, there is no agreement, and
+        ``objective_history``, ``n_iter`` and ``converged`` tell how the solver went, and ``relative_gradient`` how far
+        from a stationary point its answer is.
     ``adata.uns[f"{key_added}_{n_clusters}_colors"]``
         For a sequence of numbers: a cluster has the colour of the largest cluster in it when there are more of them.
 
@@ -236,9 +241,9 @@ def utc(
     )
     check_parameters(model)
     matrix = cells.rows(matrix, n_jobs)
-    if use_rep is None:
-        warn_of_counts(matrix, "adata.raw.X" if use_raw else "adata.X" if layer is None else f"adata.layers[{layer!r}]")
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
+    if use_rep is None:
+        warn_of_counts(matrix, f"adata{place_of_matrix(selectors)}")
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
     genes = column_names(adata, matrix, mask, selectors)
     names = adata.obs_names[cells.positions(np.arange(len(cells)))]
@@ -249,6 +254,7 @@ def utc(
         column: model._clustering if number == model.n_clusters_ else model.cut(number)
         for column, number in zip(columns, numbers or [model.n_clusters_], strict=True)
     }
+    _warn_of_small_clusters(cuts)
     labels = {column: cells.labels(cut.labels) for column, cut in cuts.items()}
     description = _describe(
         model, list(cuts.values()), np.array(numbers) if several else n_clusters, selectors | cells.params
@@ -288,6 +294,16 @@ def _added(key: str, columns: list[str], *, genes: bool) -> list[str]:
         f"'{key}', parameters, spectra and agreement of the orders (adata.uns)",
         *([f"{of_genes} of each gene (adata.var)"] if genes else []),
     ]
+
+
+def _warn_of_small_clusters(cuts: Mapping[str, Clustering]) -> None:
+    sizes = {column: np.bincount(cut.labels) for column, cut in cuts.items()}
+    small = {column: np.count_nonzero(each < MIN_CLUSTER) for column, each in sizes.items()}
+    if found := [f"{n} of {len(sizes[column])} in adata.obs[{column!r}]" for column, n in small.items() if n]:
+        warn(
+            f"Clusters of fewer than {MIN_CLUSTER} cells: {', '.join(found)}. They may be outliers or doublets, or ask "
+            "for fewer clusters: sc.tl.rank_genes_groups, for one, cannot test a cluster of a single cell."
+        )
 
 
 def _numbers_of_clusters(n_clusters: Any, n_cells: int) -> tuple[list[int], bool]:
