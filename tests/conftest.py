@@ -46,8 +46,10 @@ def snapshot(adata: AnnData) -> dict[str, object]:
     """All that a tool could have written to, to be compared before and after: any change is seen, and where it is."""
     if adata.isbacked:
         adata.file["obs"].file.flush()
-    parts = ("X", "layers", "obs", "var", "obsm", "varm", "obsp", "varp", "uns")
+    parts = ("X", "obs", "var", "obsm", "varm", "obsp", "varp", "uns")
     return {part: _frozen(getattr(adata, part)) for part in parts} | {
+        # From anndata 0.13 on, X is the layer None.
+        "layers": _frozen({name: layer for name, layer in adata.layers.items() if name is not None}),
         "raw": adata.raw and [_frozen(getattr(adata.raw, part)) for part in ("X", "var", "varm")],
         "file": adata.isbacked and _hash(adata.filename.read_bytes()),
         "view": adata.is_view,

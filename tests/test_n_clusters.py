@@ -187,9 +187,10 @@ def test_the_first_splits_are_the_same_however_many_there_are():
 
 def test_without_halves_nothing_says_that_there_is_one_cluster():
     # Crossing lines, of which only order 3 knows: the orders disagree, and yet there are clusters.
+    X = scutc.datasets.syndata1().X
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert UTC(metric="euclidean").fit(scutc.datasets.syndata1().X).n_clusters_ > 1
+        assert UTC(metric="euclidean").fit(X).n_clusters_ > 1
 
 
 def test_too_few_cells_to_halve_the_genes_for_are_warned_of():
