@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import os
 import platform
 import time
@@ -92,14 +94,28 @@ def _cell(value: Any) -> str:
 
 
 def circumstances(*packages: str) -> str:
-    """The date, the versions and the machine, for the head of a report."""
+    """The date, the versions, the machine and the code, for the head of a report."""
     return f"Measured on {date.today()} with {environment(*packages)}."
 
 
 def environment(*packages: str) -> str:
-    """The versions and the machine."""
+    """What results depend on: the versions, the machine and the code."""
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    return f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, {_processor()}"
+    return f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, {_processor()}; code {_code()}"
+
+
+def _code() -> str:
+    """A hash of the code that decides labels; the programs that ask for them and report do not."""
+    package, here = Path(scutc.__file__).parent, Path(__file__).parent
+    files = [
+        *sorted((package / "core").rglob("*.py")),
+        *sorted((package / "baselines").rglob("*.py")),
+        *(package / name for name in ("_estimator.py", "_validation.py", "_parameters.py", "metrics.py")),
+        *(here / name for name in ("common.py", "methods.py", "peers_worker.py", "tasks.py")),
+    ]
+    # Without comments and line breaks, which decide nothing.
+    source = "".join(ast.dump(ast.parse(file.read_text())) for file in files)
+    return hashlib.sha256(source.encode()).hexdigest()[:8]
 
 
 def _processor() -> str:

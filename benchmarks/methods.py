@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 PACKAGES = ["scutc", "scanpy", "igraph", "numpy", "scipy", "scikit-learn"]
+# Users of few cells often take fewer principal components than scanpy's 50.
+FEW_COMPONENTS = 20
 # Largest number of cells that a method is given: above, it would take hours or more memory than a laptop has.
 LARGEST = {"CAN": 5000, "PPS": 1500, "IPS2": 1500}
 
@@ -32,13 +34,18 @@ def run_utc(adata: AnnData, k: int | None, orders: tuple[int, ...] = (2, 3, 4)) 
     return scutc.UTC(k, orders=orders, n_jobs=1).fit_predict(adata.X)
 
 
-def run_kmeans(adata: AnnData, k: int) -> Any:
-    sc.pp.pca(adata)
+def principal_components(adata: AnnData, n_components: int = 50) -> None:
+    """As many as scanpy's default, or fewer, as many users choose; never more than the data have."""
+    sc.pp.pca(adata, n_comps=min(n_components, *(size - 1 for size in adata.shape)))
+
+
+def run_kmeans(adata: AnnData, k: int, **components: int) -> Any:
+    principal_components(adata, **components)
     return KMeans(k, n_init=10, random_state=0).fit_predict(adata.obsm["X_pca"])
 
 
-def neighbours(adata: AnnData) -> None:
-    sc.pp.pca(adata)
+def neighbours(adata: AnnData, **components: int) -> None:
+    principal_components(adata, **components)
     sc.pp.neighbors(adata)
 
 
@@ -47,15 +54,8 @@ def leiden(adata: AnnData, resolution: float = 1.0) -> pd.Series:
     return adata.obs["leiden"]
 
 
-def run_leiden(adata: AnnData, k: int) -> Any:
-    """With scanpy's default resolution: the number of clusters is not used."""
-    neighbours(adata)
-    return leiden(adata)
-
-
-def run_leiden_at_k(adata: AnnData, k: int) -> Any:
+def leiden_at_k(adata: AnnData, k: int) -> pd.Series:
     """With the resolution halved in (on a log scale) until there are k clusters, or as near as 30 steps come."""
-    neighbours(adata)
     low, high = 1e-3, 1e2
     best = None
     for _ in range(30):
@@ -68,6 +68,17 @@ def run_leiden_at_k(adata: AnnData, k: int) -> Any:
             break
         low, high = (middle, high) if found < k else (low, middle)
     return best
+
+
+def run_leiden(adata: AnnData, k: int, **components: int) -> Any:
+    """With scanpy's default resolution: the number of clusters is not used."""
+    neighbours(adata, **components)
+    return leiden(adata)
+
+
+def run_leiden_at_k(adata: AnnData, k: int, **components: int) -> Any:
+    neighbours(adata, **components)
+    return leiden_at_k(adata, k)
 
 
 class Peers:
@@ -91,7 +102,7 @@ class Peers:
         self.methods = {name: partial(self._run, name) for name in self.versions}
 
     def _run(self, name: str, adata: AnnData, k: int) -> Any:
-        sc.pp.pca(adata)
+        principal_components(adata)
         path = Path(self._folder.name, "X_pca.npy")
         np.save(path, adata.obsm["X_pca"])
         print(json.dumps([name, f"{path}", k]), file=self._worker.stdin, flush=True)
@@ -109,15 +120,21 @@ METHODS: dict[str, Callable[[AnnData, int], Any]] = {
     },
     "k-means on PCA": run_kmeans,
     "Leiden at k": run_leiden_at_k,
+    f"k-means on {FEW_COMPONENTS} PCs": partial(run_kmeans, n_components=FEW_COMPONENTS),
+    f"Leiden at k, {FEW_COMPONENTS} PCs": partial(run_leiden_at_k, n_components=FEW_COMPONENTS),
     "UTC, order 2": lambda adata, k: run_utc(adata, k, (2,)),
     "UTC, order 3": lambda adata, k: run_utc(adata, k, (3,)),
     "UTC, order 4": lambda adata, k: run_utc(adata, k, (4,)),
     "UTC, k estimated": lambda adata, k: run_utc(adata, None),
     "Leiden, default": run_leiden,
+    f"Leiden, {FEW_COMPONENTS} PCs": partial(run_leiden, n_components=FEW_COMPONENTS),
 }
 # The first of a list is what the others are compared with.
-K_GIVEN = ["UTC", *RIVALS, "k-means on PCA", "Leiden at k", "SC3s"]
-K_UNKNOWN = ["UTC, k estimated", "Leiden, default", "PhenoGraph", "PARC"]
+K_GIVEN = [
+    *("UTC", *RIVALS, "k-means on PCA", f"k-means on {FEW_COMPONENTS} PCs"),
+    *("Leiden at k", f"Leiden at k, {FEW_COMPONENTS} PCs", "SC3s"),
+]
+K_UNKNOWN = ["UTC, k estimated", "Leiden, default", f"Leiden, {FEW_COMPONENTS} PCs", "PhenoGraph", "PARC"]
 ORDERS = ["UTC, order 2", "UTC, order 3", "UTC, order 4"]
 # All genes take longer, so only the rival that is nearest to UTC and what users run.
 ALL_GENES = ["UTC", "CAN", "k-means on PCA", "Leiden at k", "SC3s", "UTC, k estimated", "Leiden, default"]

@@ -17,7 +17,7 @@ import pandas as pd
 import scanpy as sc
 from anndata import AnnData
 from common import N_VARIABLE, RESULTS, circumstances, markdown, with_variable_genes
-from methods import run_kmeans, run_leiden_at_k
+from methods import FEW_COMPONENTS, run_kmeans, run_leiden_at_k
 from sklearn.metrics import adjusted_rand_score
 from tqdm import tqdm
 
@@ -29,13 +29,23 @@ N_MARKERS = 60
 FOLDS = (4, 3)
 NUMBERS_OF_GENES = (3_000, 10_000, 20_000, 50_000)
 DRAWS = range(10)
+K = len(SIZES)
+VARIABLE = f"{N_VARIABLE} variable genes"
 METHODS = {
-    "UTC": lambda adata: scutc.UTC(len(SIZES)).fit_predict(adata.X),
-    "UTC, no gene left out": lambda adata: scutc.UTC(len(SIZES), screen_genes=False).fit_predict(adata.X),
-    "k-means on PCA": lambda adata: run_kmeans(adata, len(SIZES)),
-    f"k-means on PCA, {N_VARIABLE} variable genes": lambda adata: run_kmeans(with_variable_genes(adata), len(SIZES)),
-    "Leiden at k": lambda adata: run_leiden_at_k(adata, len(SIZES)),
-    f"Leiden at k, {N_VARIABLE} variable genes": lambda adata: run_leiden_at_k(with_variable_genes(adata), len(SIZES)),
+    "UTC": lambda adata: scutc.UTC(K).fit_predict(adata.X),
+    "UTC, no gene left out": lambda adata: scutc.UTC(K, screen_genes=False).fit_predict(adata.X),
+    f"UTC, {VARIABLE}": lambda adata: scutc.UTC(K).fit_predict(with_variable_genes(adata).X),
+    "k-means on PCA": lambda adata: run_kmeans(adata, K),
+    f"k-means on PCA, {VARIABLE}": lambda adata: run_kmeans(with_variable_genes(adata), K),
+    f"k-means on {FEW_COMPONENTS} PCs, {VARIABLE}": lambda adata: run_kmeans(
+        with_variable_genes(adata), K, n_components=FEW_COMPONENTS
+    ),
+    "Leiden at k": lambda adata: run_leiden_at_k(adata, K),
+    f"Leiden at k, {FEW_COMPONENTS} PCs": lambda adata: run_leiden_at_k(adata, K, n_components=FEW_COMPONENTS),
+    f"Leiden at k, {VARIABLE}": lambda adata: run_leiden_at_k(with_variable_genes(adata), K),
+    f"Leiden at k, {FEW_COMPONENTS} PCs, {VARIABLE}": lambda adata: run_leiden_at_k(
+        with_variable_genes(adata), K, n_components=FEW_COMPONENTS
+    ),
 }
 
 

@@ -24,9 +24,7 @@ are.
 from __future__ import annotations
 
 import argparse
-import ast
 import fcntl
-import hashlib
 import logging
 import os
 import sys
@@ -41,7 +39,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from common import DISCLOSURE, RESULTS, SCORES, environment, markdown, measure, prepare
-from methods import ALL_GENES, K_GIVEN, K_UNKNOWN, LARGEST, METHODS, ORDERS, PACKAGES, Peers, neighbours
+from methods import ALL_GENES, FEW_COMPONENTS, K_GIVEN, K_UNKNOWN, LARGEST, METHODS, ORDERS, PACKAGES, Peers, neighbours
 from tasks import MAX_CELLS, MIN_CLASS, N_TASKS, draw, subset
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
@@ -121,20 +119,6 @@ def data_of(job: Job, loaded: Callable[[str], AnnData]) -> AnnData | None:
     return subset(adata, cells) if len(cells) else None
 
 
-def fingerprint() -> str:
-    """What results depend on: packages, machine, and the code that decides labels. This file only asks and reports."""
-    package, here = Path(scutc.__file__).parent, Path(__file__).parent
-    files = [
-        *sorted((package / "core").rglob("*.py")),
-        *sorted((package / "baselines").rglob("*.py")),
-        *(package / name for name in ("_estimator.py", "_validation.py", "_parameters.py", "metrics.py")),
-        *(here / name for name in ("common.py", "methods.py", "peers_worker.py", "tasks.py")),
-    ]
-    # Without comments and line breaks, which decide nothing.
-    source = "".join(ast.dump(ast.parse(file.read_text())) for file in files)
-    return f"{environment(*PACKAGES)}; code {hashlib.sha256(source.encode()).hexdigest()[:8]}"
-
-
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes that share the table away from it."""
@@ -174,7 +158,7 @@ def run(sets: Mapping[str, AnnData], only: str | None, path: Path, peers: Peers 
     """Measure what is not in the table yet under these circumstances; return what failed."""
     methods = METHODS | (peers.methods if peers else {})
     versions = peers.versions if peers else {}
-    here = fingerprint()
+    here = environment(*PACKAGES)
     circumstances = {method: f"{here}; {versions[method]}" if method in versions else here for method in methods}
     rows = start_table(path, here)
     done = set(rows[[*KEY, "circumstances"]].itertuples(index=False, name=None))
@@ -365,7 +349,8 @@ def introduction(rows: pd.DataFrame) -> list[str]:
         "log-normalised, the 2000 most variable genes, or all that at least three cells have; images and sets with "
         "values below zero as they are. Every method has its defaults and seed 0, with these exceptions. The rivals of "
         "the paper (SC, CAN, CAVE, PPS, IPS2) get distances of the correlation and, three of them, not more cells than "
-        f"this: {limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components, k-means ten starts. "
+        f"this: {limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components, scanpy's default, "
+        f"and k-means and Leiden once more {FEW_COMPONENTS}; k-means has ten starts. "
         "Leiden is igraph's with "
         "two iterations; *at k* its resolution is searched for, which gives exactly k clusters in "
         f"{(at_k['clusters'] == at_k['k']).sum()} of {len(at_k)} runs. PhenoGraph and PARC have 30 neighbours, or half "
@@ -406,6 +391,7 @@ def report(rows: pd.DataFrame, folder: Path) -> str:
         *section(rows, "Whole sets, k given", "Variable genes.", "whole", "variable", K_GIVEN),
         *section(large, f"{larger}, k given", "Variable genes.", "whole", "variable", K_GIVEN),
         *section(rows, "Whole sets, k unknown", "Variable genes.", "whole", "variable", K_UNKNOWN),
+        *section(large, f"{larger}, k unknown", "Variable genes.", "whole", "variable", K_UNKNOWN),
         *orders_and_fusion(rows),
         *(["## UTC's lead set by set", "![UTC's lead set by set](quality.png)"] if figure else []),
         *every_set(rows, "ARI on every set, tasks as they are", "as they are"),

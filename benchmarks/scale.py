@@ -32,6 +32,7 @@ import numpy as np
 import pandas as pd
 import scanpy as sc
 from common import RESULTS, circumstances, markdown, prepare
+from methods import leiden, leiden_at_k, neighbours
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import adjusted_rand_score
@@ -110,13 +111,8 @@ def run_scanpy(path: Path, n_clusters: int) -> dict[str, float]:
     """Time of PCA, neighbours and Leiden, warm; then the resolution is searched that gives the number of clusters."""
 
     def route(adata: AnnData) -> None:
-        sc.pp.pca(adata, n_comps=50)
-        sc.pp.neighbors(adata)
-        cluster(adata, 1.0)
-
-    def cluster(adata: AnnData, resolution: float) -> int:
-        sc.tl.leiden(adata, resolution, flavor="igraph", n_iterations=2, directed=False)
-        return adata.obs["leiden"].nunique()
+        neighbours(adata)
+        leiden(adata)
 
     # Numba compiles one code for few cells and another for many.
     for n_cells in (1000, 10_000):
@@ -125,13 +121,7 @@ def run_scanpy(path: Path, n_clusters: int) -> dict[str, float]:
     start = time.perf_counter()
     route(adata)
     measured = {"seconds": time.perf_counter() - start, "GB": peak_memory()}
-    low, high = 0.05, 2.0
-    for _ in range(15):
-        resolution = float(np.sqrt(low * high))
-        n_found = cluster(adata, resolution)
-        if n_found == n_clusters:
-            break
-        low, high = (resolution, high) if n_found < n_clusters else (low, resolution)
+    adata.obs["leiden"] = leiden_at_k(adata, n_clusters)
     return {**measured, **agreement(adata, "leiden")}
 
 
@@ -244,8 +234,8 @@ def threshold(work: Path) -> str:
             }
         rows.append(row)
     return (
-        "The first of the simulated cells. Landmarks are faster from the start but lose a little on real data (see "
-        "below), so they are taken where the exact path gets slow, above "
+        "The first of the simulated cells. Landmarks lose a little on real data (see below), so they are taken where "
+        "the exact path gets slow, above "
         f"{landmarks.MAX_EXACT_CELLS} cells.\n\n{markdown(pd.DataFrame(rows).set_index('cells'))}"
     )
 
@@ -450,7 +440,9 @@ def write_section(title: str, body: str) -> None:
     versions = circumstances("scutc", "scanpy", "anndata", "numpy", "scipy", "scikit-learn", "pynndescent", "igraph")
     sections[title] = f"{body}\n\n{versions}"
     body = "\n\n".join(f"## {name}\n\n{sections[name]}" for name in TITLES.values() if name in sections)
-    path.write_text(f"# Many cells\n\nWritten by `benchmarks/scale.py`; its data are simulated there.\n\n{body}\n")
+    path.write_text(
+        f"# Many cells\n\nWritten by `benchmarks/scale.py`, which simulates the data, but for the parts on labelled sets.\n\n{body}\n"
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 400
 MIN_CLASS = 5
+# Of a class in a task at least so many cells are left by drawing.
+MIN_LEFT = 3
+PART_OF_CELLS = 0.85
 SMALLEST_SHARE = 0.05
+# Sizes are so large that of this part of the classes there are too few cells, and all are taken.
+PART_OF_CLASSES_EXHAUSTED = 0.25
 # How many of each kind a set gives.
 N_TASKS = {"as they are": 3, "unequal": 2}
 
@@ -55,10 +60,10 @@ def _some(classes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.int
 def _as_they_are(classes: NDArray[np.intp], task: int, rng: np.random.Generator) -> NDArray[np.intp]:
     cells = np.flatnonzero(np.isin(classes, _some(classes, rng) if task else _large(classes)))
     if task:
-        cells = cells[rng.random(len(cells)) < 0.85]
+        cells = cells[rng.random(len(cells)) < PART_OF_CELLS]
     if len(cells) > MAX_CELLS:
         cells = np.sort(rng.choice(cells, MAX_CELLS, replace=False))
-    return cells[np.bincount(classes[cells])[classes[cells]] >= 3]
+    return cells[np.bincount(classes[cells])[classes[cells]] >= MIN_LEFT]
 
 
 def _unequal(classes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -66,7 +71,7 @@ def _unequal(classes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.
     chosen = _some(classes, rng)
     there = np.bincount(classes)[chosen]
     sizes = np.exp(rng.uniform(np.log(SMALLEST_SHARE), 0.0, len(chosen)))
-    sizes *= min(np.quantile(there / sizes, 0.25), MAX_CELLS / sizes.sum())
+    sizes *= min(np.quantile(there / sizes, PART_OF_CLASSES_EXHAUSTED), MAX_CELLS / sizes.sum())
     sizes = np.minimum(np.maximum(sizes, MIN_CLASS), there).astype(np.intp)
     drawn = [
         rng.choice(np.flatnonzero(classes == each), size, replace=False)
