@@ -440,9 +440,8 @@ def write_section(title: str, body: str) -> None:
     versions = circumstances("scutc", "scanpy", "anndata", "numpy", "scipy", "scikit-learn", "pynndescent", "igraph")
     sections[title] = f"{body}\n\n{versions}"
     body = "\n\n".join(f"## {name}\n\n{sections[name]}" for name in TITLES.values() if name in sections)
-    path.write_text(
-        f"# Many cells\n\nWritten by `benchmarks/scale.py`, which simulates the data, but for the parts on labelled sets.\n\n{body}\n"
-    )
+    head = "Written by `benchmarks/scale.py`, which simulates the data, but for the parts on labelled sets."
+    path.write_text(f"# Many cells\n\n{head}\n\n{body}\n")
 
 
 if __name__ == "__main__":

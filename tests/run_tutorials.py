@@ -1,6 +1,7 @@
 """Run the tutorials from start to finish and save them with their outputs: ``python tests/run_tutorials.py``.
 
-``--check`` saves nothing and fails where a tutorial does not yield what is saved. Names of notebooks run only those.
+``--check`` saves nothing and fails where a cell fails, warns, or yields other kinds of output than are saved: a table
+in place of a figure, but not another number, since machines differ in the last digits. Names of notebooks run only those.
 Nothing that differs from run to run is saved: no times, no versions, no folders.
 """
 
@@ -62,7 +63,7 @@ def is_about_us(line: str) -> bool:
 
 
 def differences(new: Any, saved: Any) -> list[str]:
-    """What a notebook that was run warns of, or yields otherwise than what is saved."""
+    """What a notebook that was run warns of, or yields of another kind than what is saved."""
     found = []
     for number, (cell, kept) in enumerate(zip(code_cells(new), code_cells(saved), strict=True), start=1):
         # Other packages may begin to warn; scutc and the tutorials themselves may not.
@@ -78,7 +79,7 @@ def differences(new: Any, saved: Any) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("notebooks", nargs="*", type=Path, default=sorted(FOLDER.glob("*.ipynb")))
-    parser.add_argument("--check", action="store_true", help="save nothing, fail where outputs differ from those saved")
+    parser.add_argument("--check", action="store_true", help="save nothing, fail where kinds of output differ from those saved")
     chosen = parser.parse_args(arguments)
     n_faults = 0
     for path in chosen.notebooks:

@@ -215,5 +215,6 @@ def test_formulas_look_right_on_github_too():
 
 def test_versions_agree():
     citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
-    assert citation is not None
-    assert citation[1] == scutc.__version__
+    changes = re.search(r"^## \[(\S+)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    ecosystem = re.search(r"^version: v(\S+)$", (ROOT / "docs" / "ecosystem-meta.yaml").read_text(), flags=re.MULTILINE)
+    assert [found and found[1] for found in (citation, changes, ecosystem)] == [scutc.__version__] * 3
