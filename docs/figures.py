@@ -4,7 +4,7 @@ A figure is followed by a comment that readers do not see and that says where it
 ``0.68<!-- quality: Tasks; UTC; mean ARI -->`` is in results/quality.md, under the heading "Tasks", in the row of UTC
 and the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. Run after measuring
 this writes what the results say in place of what the pages say, in as many decimals. A test sees to it that nothing is
-left to write, and that no page has a figure without such a comment.
+left to write, and that no page has a figure without such a comment; in notebooks it may be of their own cells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Most of their figures are of their own cells, but some are copied from the results.
+NOTEBOOKS = sorted((ROOT / "tutorials").glob("*.ipynb"))
 
 NUMBER = r"[+−-]?\d+(?:\.\d+)?"
 TRACED = re.compile(rf"(?P<figure>{NUMBER}(?: ± {NUMBER})?)<!-- (?P<file>\w+): (?P<place>[^>]+?) -->")
@@ -82,5 +84,5 @@ def _as_precise(value: str, figure: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in PAGES:
+    for page in [*PAGES, *NOTEBOOKS]:
         page.write_text(refresh(page.read_text()))

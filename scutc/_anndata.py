@@ -190,7 +190,13 @@ def _raise_other_genes(key: str, result: Mapping[str, Any], n_genes: int) -> NoR
 
 
 def read_matrix_alike(adata: AnnData, result: Mapping[str, Any]) -> tuple[Any, pd.Index]:
-    """The same matrix of another AnnData, with all of its genes, and the names of its columns."""
+    """The same matrix of new cells, ``adata_new``, with all of its genes, and the names of its columns."""
+    if result["params"].get("use_raw") and adata.raw is None:
+        msg = (
+            "The reference was read from adata_ref.raw, and adata_new.raw is missing: if adata_new.X has such values, "
+            "set adata_new.raw = adata_new."
+        )
+        raise ValueError(msg)
     matrix, _ = read_matrix(adata, **_selectors(result["params"]))
     return matrix, column_names(adata, matrix, None, result["params"])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .core.blocks import is_dask
+from .core.blocks import is_dask, read_rows
 from .core.warn import warn
 
 # So many cells tell. They are the first ones, so that of a file no more is read, and of a Dask array its first chunks.
@@ -61,10 +61,6 @@ def kind_of_values(matrix: Any) -> str | None:
 
 def _first_values(matrix: Any) -> Any:
     rows = matrix[:N_CELLS]
-    if not is_dask(rows):
-        return rows.data if sparse.issparse(rows) else np.asarray(rows)
-    import dask
-
-    # By chunks, since not every version of Dask can put sparse ones together.
-    chunks = dask.compute(*rows.to_delayed().ravel())
-    return np.concatenate([_first_values(chunk).ravel() for chunk in chunks])
+    if is_dask(rows):
+        rows = read_rows(rows, np.arange(rows.shape[0]))
+    return rows.data if sparse.issparse(rows) else np.asarray(rows)

@@ -1,8 +1,8 @@
 """Run the tutorials from start to finish and save them with their outputs: ``python tests/run_tutorials.py``.
 
 ``--check`` saves nothing and fails where a cell fails, warns, or yields other kinds of output than are saved: a table
-in place of a figure, but not another number, since machines differ in the last digits. Names of notebooks run only those.
-Nothing that differs from run to run is saved: no times, no versions, no folders.
+in place of a figure, but not another number, since machines differ in the last digits. Names of notebooks run only
+those. Nothing that differs from run to run is saved: no times, no versions, no folders.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def differences(new: Any, saved: Any) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("notebooks", nargs="*", type=Path, default=sorted(FOLDER.glob("*.ipynb")))
-    parser.add_argument("--check", action="store_true", help="save nothing, fail where kinds of output differ from those saved")
+    parser.add_argument("--check", action="store_true", help="save nothing, fail on other kinds of output")
     chosen = parser.parse_args(arguments)
     n_faults = 0
     for path in chosen.notebooks:

@@ -478,24 +478,25 @@ def test_a_cluster_without_workers_is_waited_for_and_that_is_said_once(groups, m
 def client():
     """Two processes, as on a cluster."""
     distributed = pytest.importorskip("distributed")
+    from distributed.deploy import SubprocessCluster
+
+    # The scheduler has a process of its own, too: in this one a busy test could keep it until its workers give up.
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-        ) as cluster,
+        SubprocessCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
+        client.wait_for_workers(2, timeout=120)
         yield client
 
 
 def test_a_fit_inside_a_task_does_not_wait_for_its_own_worker(client):
     X = make_groups(SIZES).X
-    here = UTC(3, n_landmarks=N_LANDMARKS).fit_predict(X)
-    there = client.submit(_fit_in_a_task, X).result(timeout=60)
-    np.testing.assert_array_equal(there, here)
 
+    def fit(X):  # here, so that it is sent as it is: workers cannot import tests
+        return UTC(3, n_landmarks=N_LANDMARKS).fit_predict(da.from_array(X, chunks=(60, -1)))
 
-def _fit_in_a_task(X):
-    return UTC(3, n_landmarks=N_LANDMARKS).fit_predict(da.from_array(X, chunks=(60, -1)))
+    there = client.submit(fit, X).result(timeout=120)
+    np.testing.assert_array_equal(there, UTC(3, n_landmarks=N_LANDMARKS).fit_predict(X))
 
 
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])

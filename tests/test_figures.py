@@ -10,10 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FIGURES = runpy.run_path(str(ROOT / "docs" / "figures.py"))
-PAGES = FIGURES["PAGES"]
+PAGES, NOTEBOOKS = FIGURES["PAGES"], FIGURES["NOTEBOOKS"]
 # Numbers of which nobody would ask how they were measured: versions, identifiers, settings, and what others say.
 GIVEN = re.compile(
-    r"Python 3\.\d+(,\s3\.\d+)*\s(or|and)\s3\.\d+|pynndescent 0\.7|(doi|arXiv):[\d./\w-]+"
+    r"Python 3\.\d+(,\s3\.\d+)*\s(or|and)\s3\.\d+|(pynndescent|scikit-learn|docutils) \d\.\d+"
+    r"|(doi|arXiv):[\d./\w-]+"
     r"|from 0\.05 to 0\.001|0\.1 nats|cluster of 2 % of|Above 0\.75 a cluster|below 0\.5 dissolved|group, 0\.2 % of"
     r"|lost 30 % of|3\.3 million|0\.05 for all|difference of 0\.01"
 )
@@ -28,7 +29,7 @@ def untraced(text: str) -> list[str]:
     return re.findall(figure, GIVEN.sub(" ", text))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
 def test_figures_are_those_of_the_results(page):
     text = page.read_text()
     assert FIGURES["refresh"](text) == text, "run: python docs/figures.py"
@@ -39,7 +40,7 @@ def test_every_figure_says_where_it_is_from(page):
     assert untraced(page.read_text()) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
 def test_every_trace_follows_its_figure(page):
     text = page.read_text()
     assert re.findall(r"<!--[^>]*; [^>]*-->", FIGURES["TRACED"].sub("", text)) == []

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from anndata import AnnData, read_h5ad
 from scipy import sparse
+from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
 
 import scutc
 from conftest import make_groups
 from scutc import UTC
 from scutc.core.confidence import silhouettes
-from scutc.core.n_clusters import WORTH_OF_SEPARATION, mutual_information
+from scutc.core.n_clusters import WORTH_OF_SEPARATION, least_surplus, mutual_information
 
 
 def one_population(n_cells: int, seed: int, n_genes: int = 1000) -> np.ndarray:
@@ -190,17 +191,45 @@ def test_without_halves_nothing_says_that_there_is_one_cluster():
     X = scutc.datasets.syndata1().X
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Halves of the genes were not compared")
         assert UTC(metric="euclidean").fit(X).n_clusters_ > 1
 
 
-def test_too_few_cells_to_halve_the_genes_for_are_warned_of():
-    noise = np.random.default_rng(0).standard_normal((16, 500))
-    with pytest.warns(UserWarning, match="15 cells are too few to halve the genes for"):
-        UTC().fit(noise[:15])
+@pytest.mark.parametrize(
+    ("n_cells", "n_genes", "options", "why"),
+    [
+        (15, 500, {}, "15 cells are too few"),
+        (40, 199, {}, "there are no genes, too few, or n_splits is 0"),
+        (40, 500, {"n_splits": 0}, "there are no genes, too few, or n_splits is 0"),
+        (16, 200, {}, None),
+        (15, 500, {"n_clusters": 2}, None),
+    ],
+)
+def test_a_number_that_halves_of_the_genes_were_not_asked_for_is_warned_of(n_cells, n_genes, options, why):
+    noise = np.random.default_rng(0).standard_normal((n_cells, n_genes))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        UTC().fit(noise)
-    assert not any("too few" in str(each.message) for each in caught)
+        UTC(**options).fit(noise)
+    said = [str(each.message) for each in caught if "Halves of the genes were not compared" in str(each.message)]
+    assert [f"({why})" in each for each in said] == ([] if why is None else [True])
+
+
+@pytest.mark.parametrize(("n_cells", "n_genes"), [(16, 2000), (30, 5000), (60, 5000)])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_shallowest_of_few_cells_are_no_population(n_cells, n_genes, seed):
+    X = one_population(n_cells, seed, n_genes)
+    with pytest.warns(UserWarning, match="one cluster"):
+        assert UTC().fit(X).n_clusters_ == 1
+
+
+def test_what_must_come_back_is_what_a_few_cells_tell():
+    for sizes in ((5, 11), (5, 95), (5, 245), (8, 392), (40, 1960)):
+        n_cells = sum(sizes)
+        labels = np.repeat([0, 1], sizes)
+        came_back = mutual_information(labels, labels)
+        assert least_surplus(n_cells) == pytest.approx(2 * came_back - entropy(sizes))
+        fewer = np.repeat([0, 1], (sizes[0] - 1, sizes[1] + 1))
+        assert 2 * mutual_information(fewer, fewer) - entropy(np.bincount(fewer)) < least_surplus(n_cells)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 60])

@@ -919,6 +919,27 @@ def test_tree_names_clusters_as_far_as_there_is_room():
     assert named == [4, 3]
 
 
+def names_in(ax) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def test_tree_has_the_names_that_clusters_were_given():
+    adata = make_groups((40, 30, 20))
+    scutc.tl.utc(adata, [2, 3])
+    adata.obs["utc_3"] = adata.obs["utc_3"].cat.rename_categories(["B", "T", "NK"])
+    assert sorted(names_in(scutc.pl.tree(adata, show=False))) == ["0", "1", "B", "NK", "T"]
+    adata.obs["utc_3"] = adata.obs["utc_3"].cat.reorder_categories(["NK", "T", "B"])
+    with pytest.raises(ValueError, match="no longer the 3 clusters"):
+        scutc.pl.tree(adata, show=False)
+
+
+def test_tree_of_parts_of_a_cluster_has_their_names():
+    adata = make_groups((40, 30, 20))
+    adata.obs["known"] = np.where(adata.obs["group"] == "2", "rest", "most")
+    scutc.tl.utc(adata, 2, restrict_to=("known", ["most"]))
+    assert names_in(scutc.pl.tree(adata, key="utc_R", numbers=[2], show=False)) == ["most,0", "most,1"]
+
+
 def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis():
     adata = make_groups()
     scutc.tl.utc(adata, 3)

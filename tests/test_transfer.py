@@ -66,6 +66,17 @@ def test_transfer_is_what_the_estimator_predicts(halves):
     np.testing.assert_allclose(new.obsm["X_utc"], model.transform(new.X), atol=1e-9)
 
 
+def test_new_cells_without_raw_values_are_told_what_to_do(halves):
+    new, reference = halves
+    reference.raw = reference
+    scutc.tl.utc(reference, 3, use_raw=True)
+    with pytest.raises(ValueError, match=r"adata_new.raw is missing: .* set adata_new.raw = adata_new"):
+        scutc.tl.transfer(new, reference)
+    new.raw = new
+    scutc.tl.transfer(new, reference)
+    assert is_right(new, reference)
+
+
 def test_confidence_is_lower_between_groups(halves):
     new, reference = halves
     first, second = (reference.X[reference.obs["group"] == group].mean(axis=0) for group in ("0", "1"))

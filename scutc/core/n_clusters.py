@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from .views import View
 
 MAX_CLUSTERS = 20
+ROUNDING = 1e-9
 # What a silhouette of 1 is worth, in nats of information. Chosen on 40 labelled sets, with the same result (39 times)
 # or one next to it whichever of them was left out; from 4 to 6 mean ARI differs by less than its standard error.
 WORTH_OF_SEPARATION = 5.0
-# Where there are clusters, so large a part of the labels' information comes back, and so many nats more of it than do
-# not. A population that is cut in half along a gradient, such as the depth of its cells, keeps less; a cluster of less
-# than 2 % of the cells, an outlier or two among few, has fewer nats.
-MIN_REPRODUCED, MIN_SURPLUS = 2 / 3, 0.1
+# Where there are clusters, so large a part of the labels' information comes back. A population that is cut in half
+# along a gradient, such as the depth of its cells, keeps less.
+MIN_REPRODUCED = 2 / 3
+# And more comes back than does not, by as much as if a cluster of this part of the cells, or of this number if that is
+# more, came back wholly: a few outliers, such as the shallowest cells, come back in any genes and are no population.
+SMALLEST_PART, SMALLEST_NUMBER = 0.02, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +77,9 @@ def estimate_n_clusters(
         others, rule = orders, "what single orders share, and separation"
     else:
         others, rule = [], "separation"
-    if not replicates and n_cells < MIN_CELLS:
-        msg = f"{n_cells} cells are too few to halve the genes for: it cannot be told whether there are any clusters."
+    if not replicates:
+        few = f"{n_cells} cells are too few" if n_cells < MIN_CELLS else "there are no genes, too few, or n_splits is 0"
+        msg = f"Halves of the genes were not compared ({few}): whether there are any clusters cannot be told."
         warn(msg)
     for number in settings.progress(candidates):  # which takes the time: views keep what they find
         for view in (views[solution.orders], *others):
@@ -94,7 +98,8 @@ def estimate_n_clusters(
     scores = surplus + WORTH_OF_SEPARATION * np.array(separation)
     reproduced = np.divide(information.mean(axis=0), entropies, out=np.zeros(len(candidates)), where=entropies > 0)
     n_clusters = candidates[np.argmax(scores.mean(axis=0))]
-    if replicates and not np.any((reproduced >= MIN_REPRODUCED) & (surplus.mean(axis=0) >= MIN_SURPLUS)):
+    enough = (reproduced >= MIN_REPRODUCED) & (surplus.mean(axis=0) >= least_surplus(len(cells)))
+    if replicates and not enough.any():
         msg = (
             "No clusters are the same in halves of the genes: one cluster. Give n_clusters to divide the cells all the "
             "same."
@@ -104,6 +109,13 @@ def estimate_n_clusters(
     return NClustersEstimate(
         n_clusters, np.array(candidates), scores.mean(axis=0), scores.std(axis=0), reproduced, rule
     )
+
+
+def least_surplus(n_cells: int) -> float:
+    """The nats that must come back beyond those that do not, among so many cells, for there to be clusters."""
+    part = max(SMALLEST_PART, SMALLEST_NUMBER / n_cells)
+    by_chance = 1 / (2 * n_cells)  # of two clusters, which is taken off what comes back
+    return float(entropy([part, 1 - part])) - 2 * by_chance - ROUNDING
 
 
 def mutual_information(labels: NDArray[np.intp], others: NDArray[np.intp]) -> float:

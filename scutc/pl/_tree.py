@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ROW, BETWEEN = 0.3, 0.12
 # Height of all rows at least, in inches: what the name of the axis takes.
 LOWEST = 1.4
-# Narrower clusters have no room for their name, in inches.
-NARROWEST_NAMED = 0.13
+# Width of a letter of a name, and of the narrowest cluster that has one, in inches.
+LETTER, NARROWEST_NAMED = 0.07, 0.13
 
 
 def tree(
@@ -80,9 +80,13 @@ def tree(
     n_clusters = len(merges) + 1
     columns = dict(zip(np.ravel(result["n_clusters"]).tolist(), clusterings(key, result), strict=True))
     finest, colors = colored_clusters(adata, key, columns[n_clusters])
-    codes = finest.codes[embedded_cells(adata, key)].astype(np.intp)
-    # They are the nodes of the tree by their numbers, so none may be renamed, moved or left without cells.
-    if list(finest.categories) != recorded_names(result, n_clusters) or set(codes) != set(range(n_clusters)):
+    embedded = embedded_cells(adata, key)
+    codes = finest.codes[embedded].astype(np.intp)
+    # They are the nodes of the tree by their numbers, so none may be moved or left without cells. If they have been
+    # renamed, their sizes tell whether they are still in order.
+    renamed = list(finest.categories) != recorded_names(result, n_clusters)
+    moved = renamed and (np.diff(np.bincount(codes)) >= 0).any()
+    if len(finest.categories) != n_clusters or set(codes) != set(range(n_clusters)) or moved:
         msg = (
             f"adata.obs[{columns[n_clusters]!r}] has no longer the {n_clusters} clusters of the tree: run scutc.tl.utc "
             "again."
@@ -101,8 +105,13 @@ def tree(
         coarser = number_by_size(cut(merges, number)[codes])
         colors = inherited_colors(coarser, labels, colors)
         labels = coarser
-        if number in columns and f"{columns[number]}_colors" in adata.uns:  # what all other plots show them in
-            colors = colored_clusters(adata, key, columns[number])[1]
+        names = recorded_names(result, number)
+        if number in columns:
+            shown, shown_colors = colored_clusters(adata, key, columns[number])
+            if np.array_equal(shown.codes[embedded], labels):
+                names = list(map(str, shown.categories))
+            if f"{columns[number]}_colors" in adata.uns:  # what all other plots show them in
+                colors = shown_colors
         first = {cluster: starts[np.unique(codes[labels == cluster])].min() for cluster in range(number)}
         widths = np.bincount(labels) / len(labels)
         axes.barh(
@@ -114,9 +123,10 @@ def tree(
             edgecolor="white",
             linewidth=0.8,
         )
-        for cluster in np.flatnonzero(widths * width >= NARROWEST_NAMED).tolist():
-            middle, ink = first[cluster] + widths[cluster] / 2, _ink(colors[cluster])
-            axes.text(middle, height, str(cluster), ha="center", va="center", fontsize="small", color=ink)
+        for cluster, name in enumerate(names):
+            if widths[cluster] * width >= max(NARROWEST_NAMED, LETTER * len(name)):
+                middle, ink = first[cluster] + widths[cluster] / 2, _ink(colors[cluster])
+                axes.text(middle, height, name, ha="center", va="center", fontsize="small", color=ink)
     axes.set(
         xlim=(0, 1),
         ylim=(-0.5, len(rows) - 0.5),
