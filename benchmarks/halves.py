@@ -26,22 +26,26 @@ from tqdm import tqdm
 import scutc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
 N_SIMULATED = 20
 SEEDS = range(6)
+# A few outliers among so few cells are easily taken for a population.
+FEW_CELLS = (16, 20, 30, 50)
 # Sets with more cells are run once, and permuted sets are cut to so many.
 MAX_CELLS = 1000
 # The least sure part of the cells.
 LEAST_SURE = 0.2
 
 
-def simulate(seed: int, n_groups: int = 1, n_genes: int = 2000) -> NDArray[np.float64]:
-    """Log-normalised counts of 60 to 400 cells that differ in depth, overdispersed; groups have genes of their own."""
+def simulate(
+    seed: int, n_groups: int = 1, n_genes: int = 2000, numbers_of_cells: Sequence[int] = (60, 100, 200, 400)
+) -> NDArray[np.float64]:
+    """Log-normalised counts of cells that differ in depth, overdispersed; groups have genes of their own."""
     rng = np.random.default_rng([seed, n_groups])
-    n_cells, dispersion = int(rng.choice([60, 100, 200, 400])), rng.choice([0.1, 0.3, 0.5])
+    n_cells, dispersion = int(rng.choice(numbers_of_cells)), rng.choice([0.1, 0.3, 0.5])
     rates = np.tile(rng.gamma(0.5, 2.0, n_genes), (n_groups, 1))
     for rate in rates if n_groups > 1 else []:
         markers = rng.choice(n_genes, n_genes * 3 // 100, replace=False)
@@ -106,8 +110,8 @@ def report(sets: pd.DataFrame, simulated: Mapping[str, list[int]]) -> str:
         "`python benchmarks/halves.py FOLDER` made this page. "
         + circumstances("scutc", "scanpy", "numpy", "scikit-learn"),
         "## Are there clusters at all?",
-        "Numbers of clusters found, k unknown. One population has cells of different depth and overdispersed counts; "
-        "permuted are real sets in which every gene's values are dealt to the cells anew.",
+        "Numbers of clusters found, k unknown. One population has 60 to 400 cells of different depth and overdispersed "
+        f"counts, 2000 genes; few cells are {', '.join(map(str, FEW_CELLS))}. Permuted are real sets in which every gene's values are dealt to the cells anew.",
         markdown(
             pd.DataFrame(
                 {
@@ -154,6 +158,13 @@ def main() -> None:
     some = list(sets.values())[:: max(1, len(sets) // N_SIMULATED)][:N_SIMULATED]
     simulated = {
         "one population": [number_found(simulate(seed)) for seed in tqdm(range(N_SIMULATED))],
+        **{
+            f"one population, few cells, {n_genes} genes": [
+                number_found(simulate(seed, n_genes=n_genes, numbers_of_cells=FEW_CELLS))
+                for seed in tqdm(range(N_SIMULATED))
+            ]
+            for n_genes in (2_000, 10_000)
+        },
         "five groups": [number_found(simulate(seed, 5)) for seed in tqdm(range(N_SIMULATED))],
     }
     if some:
