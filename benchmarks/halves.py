@@ -111,7 +111,8 @@ def report(sets: pd.DataFrame, simulated: Mapping[str, list[int]]) -> str:
         + circumstances("scutc", "scanpy", "numpy", "scikit-learn"),
         "## Are there clusters at all?",
         "Numbers of clusters found, k unknown. One population has 60 to 400 cells of different depth and overdispersed "
-        f"counts, 2000 genes; few cells are {', '.join(map(str, FEW_CELLS))}. Permuted are real sets in which every gene's values are dealt to the cells anew.",
+        f"counts, 2000 genes; few cells are {', '.join(map(str, FEW_CELLS))}. Permuted are real sets in which every "
+        "gene's values are dealt to the cells anew.",
         markdown(
             pd.DataFrame(
                 {
