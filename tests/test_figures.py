@@ -15,7 +15,7 @@ PAGES, NOTEBOOKS = FIGURES["PAGES"], FIGURES["NOTEBOOKS"]
 GIVEN = re.compile(
     r"Python 3\.\d+(,\s3\.\d+)*\s(or|and)\s3\.\d+|(pynndescent|scikit-learn|docutils) \d\.\d+"
     r"|(doi|arXiv):[\d./\w-]+"
-    r"|from 0\.05 to 0\.001|0\.1 nats|cluster of 2 % of|Above 0\.75 a cluster|below 0\.5 dissolved|group, 0\.2 % of"
+    r"|from 0\.05 to 0\.001|cluster of 2 % of|Above 0\.75 a cluster|below 0\.5 dissolved|group, 0\.2 % of"
     r"|lost 30 % of|3\.3 million|0\.05 for all|difference of 0\.01"
 )
 

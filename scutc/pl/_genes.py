@@ -77,7 +77,7 @@ def genes(
     for label, shown, color in (("others", ~informative, "0.75"), ("informative", informative, "black")):
         count = np.count_nonzero(shown)
         axes.scatter(ranks[shown], scores[shown], s=8, lw=0, color=color, label=f"{count} {label}")
-    axes.axhline(result["score_of_noise"], color="grey", ls="--", zorder=0, label="noise")
+    axes.axhline(result["score_of_noise"], color="grey", ls="--", zorder=0, label="mean of noise")
     # Names in a column, each with a line to its dot: the best ones lie too close to each other for names beside them.
     heights = np.linspace(0.98, max(0.98 - 0.07 * (len(named) - 1), 0.02), len(named))
     for rank, (name, score), height in zip(ranks, named.items(), heights, strict=False):

@@ -298,7 +298,7 @@ def _added(key: str, columns: list[str], *, genes: bool) -> list[str]:
 
 def _warn_of_small_clusters(cuts: Mapping[str, Clustering]) -> None:
     sizes = {column: np.bincount(cut.labels) for column, cut in cuts.items()}
-    small = {column: np.count_nonzero(each < MIN_CLUSTER) for column, each in sizes.items()}
+    small = {column: np.count_nonzero(each < MIN_CLUSTER) for column, each in sizes.items() if len(each) > 1}
     if found := [f"{n} of {len(sizes[column])} in adata.obs[{column!r}]" for column, n in small.items() if n]:
         warn(
             f"Clusters of fewer than {MIN_CLUSTER} cells: {', '.join(found)}. They may be outliers or doublets, or ask "
