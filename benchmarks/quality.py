@@ -227,6 +227,26 @@ def comparison(ari: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(lines).T.rename_axis("method")
 
 
+def verdict(ari: pd.DataFrame, methods: Sequence[str]) -> str:
+    """Whom the first method is ahead of, level with and behind, in words, on all sets and on the newer ones."""
+    leads = {
+        method: (ari[methods[0]] - ari[method]).dropna().groupby("data").mean()
+        for method in methods[1:]
+        if method in ari
+    }
+    newer = {method: lead[lead.index.isin(NEWER)] for method, lead in leads.items()}
+    return f"UTC is {_standing(leads)}. On the newer sets it is {_standing(newer)}."
+
+
+def _standing(leads: Mapping[str, pd.Series]) -> str:
+    """A lead is one if it is larger than two standard errors."""
+    found: dict[str, list[str]] = {"ahead of": [], "level with": [], "behind": []}
+    for method, lead in leads.items():
+        clear = len(lead) > 1 and abs(lead.mean()) > 2 * lead.sem()
+        found["level with" if not clear else "ahead of" if lead.mean() > 0 else "behind"].append(method)
+    return "; ".join(f"{where} {' · '.join(methods)}" for where, methods in found.items() if methods)
+
+
 def section(rows: pd.DataFrame, heading: str, words: str, part: str, genes: str, methods: Sequence[str]) -> list[str]:
     """Heading, words and the comparison of those of the methods that were run; nothing if the first was not."""
     ari = table_of(rows, part, genes)
@@ -242,7 +262,7 @@ def section(rows: pd.DataFrame, heading: str, words: str, part: str, genes: str,
     if part == "whole" and len(seconds) > len(ari) / 2:
         table["seconds"] = seconds.mean().map("{:.2f}".format)
         words += f" Seconds are means over the {len(seconds)} sets that all of the table were run on."
-    return [f"## {heading}", words, markdown(table)]
+    return [f"## {heading}", words, markdown(table), verdict(ari, methods)]
 
 
 def all_genes_or_variable(rows: pd.DataFrame) -> list[str]:
@@ -256,6 +276,7 @@ def all_genes_or_variable(rows: pd.DataFrame) -> list[str]:
         "## Tasks as they are, k given, UTC on all genes and the others on variable ones",
         "Only sets of which genes were left out. Variable genes were chosen on whole sets, with all of their cells.",
         markdown(comparison(ari, ["UTC", *methods])),
+        verdict(ari, ["UTC", *methods]),
     ]
 
 
@@ -363,8 +384,8 @@ def introduction(rows: pd.DataFrame) -> list[str]:
         "of *unequal* sizes, drawn with the largest class up to twenty times the smallest, where there are so many "
         "cells (`benchmarks/tasks.py`). ARI is averaged within a set first, then over sets. *UTC's lead* is the mean "
         "of the differences set by set, with the standard error over sets, "
-        f"where both were run; a difference of at most {TIE} is a tie. All scores are in `quality.csv`; a dash: not "
-        "run.",
+        f"where both were run; a difference of at most {TIE} is a tie. UTC is *level* with a method if its lead is "
+        "within two standard errors. All scores are in `quality.csv`; a dash: not run.",
         DISCLOSURE,
     ]
 

@@ -2,8 +2,9 @@
 
 A figure is followed by a comment that readers do not see and that says where it stands:
 ``0.68<!-- quality: Tasks; UTC; mean ARI -->`` is in results/quality.md, under the heading "Tasks", in the row of UTC
-and the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. Run after measuring
-this writes what the results say in place of what the pages say, in as many decimals. A test sees to it that nothing is
+and the column "mean ARI". Where rows have names in two columns both are given, ``unequal, UTC``. A line between
+``<!-- quality says: Tasks -->`` and ``<!-- end -->`` is the one in words under that heading. Run after measuring this
+writes what the results say in place of what the pages say, in as many decimals. A test sees to it that nothing is
 left to write, and that no page has a figure without such a comment; in notebooks it may be of their own cells.
 """
 
@@ -22,6 +23,8 @@ NOTEBOOKS = sorted((ROOT / "tutorials").glob("*.ipynb"))
 NUMBER = r"[+−-]?\d+(?:\.\d+)?"
 TRACED = re.compile(rf"(?P<figure>{NUMBER}(?: ± {NUMBER})?)<!-- (?P<file>\w+): (?P<place>[^>]+?) -->")
 
+SAID = re.compile(r"(?P<open><!-- (?P<file>\w+) says: (?P<heading>[^>]+?) -->\n)(?P<words>.*)(?P<close>\n<!-- end -->)")
+
 
 def refresh(text: str) -> str:
     """The same page with the figures that the results have now."""
@@ -30,7 +33,18 @@ def refresh(text: str) -> str:
         figure, file, place = match["figure"], match["file"], match["place"]
         return match[0].replace(figure, _as_precise(cell(file, *place.split("; ")), figure), 1)
 
+    text = SAID.sub(lambda match: match["open"] + sentence(match["file"], match["heading"]) + match["close"], text)
     return TRACED.sub(current, text)
+
+
+def sentence(file: str, heading: str) -> str:
+    """What a results page says in words under a heading: whom UTC is ahead of, level with and behind."""
+    part = (RESULTS / f"{file}.md").read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    found = [line for line in part.splitlines() if line.startswith("UTC is ")]
+    if len(found) != 1:
+        msg = f"{file}.md says {len(found)} times under “{heading}” whom UTC is ahead of."
+        raise LookupError(msg)
+    return found[0]
 
 
 def cell(file: str, heading: str, row: str, column: str) -> str:

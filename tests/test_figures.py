@@ -57,7 +57,21 @@ TABLES = """\
 | tasks | Leiden | -0.0004 | -0.1 ± 0.02 |
 | both | Leiden | – | 0.80 / 0.60 |
 | both | Leiden | 1 | 2 |
+
+UTC is ahead of Leiden.
+
+## Silence
 """
+
+
+@pytest.mark.usefixtures("page_of_results")
+def test_words_are_those_of_the_results():
+    page = "<!-- page says: {} -->\n{}\n<!-- end --> and 0.5"
+    assert FIGURES["refresh"](page.format("Means", "UTC is far ahead.")) == page.format(
+        "Means", "UTC is ahead of Leiden."
+    )
+    with pytest.raises(LookupError, match="0 times under “Silence”"):
+        FIGURES["refresh"](page.format("Silence", "UTC is far ahead."))
 
 
 @pytest.fixture
