@@ -216,7 +216,7 @@ def bad_pairs() -> dict[str, tuple]:
         "chunked by genes": (by_genes, {}, ValueError, "chunked by genes: 60 genes lie in 3 chunks"),
         "reference chunked by genes": (reference_by_genes, {}, ValueError, "chunked by genes: 60 genes lie in 3"),
         "no layer": (other_layer, {}, KeyError, "layer='log' is not in adata.layers"),
-        "no raw": (no_raw, {}, ValueError, "adata.raw is missing"),
+        "no raw": (no_raw, {}, ValueError, "adata_new.raw is missing"),
     }
 
 
