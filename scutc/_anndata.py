@@ -220,9 +220,7 @@ def _gene_names(adata: AnnData, params: Mapping[str, Any]) -> pd.Index:
 
 
 def place_of_matrix(params: Mapping[str, Any]) -> str:
-    """Where in an AnnData the matrix that these parameters choose lies, for messages: ``.X``, for example."""
-    if params.get("use_rep") is not None:
-        return f".obsm[{params['use_rep']!r}]"
+    """Where in an AnnData the matrix of genes that these parameters choose lies, for messages: ``.X``, for example."""
     if params.get("layer") is not None:
         return f".layers[{params['layer']!r}]"
     return ".raw.X" if params.get("use_raw") else ".X"
