@@ -204,6 +204,11 @@ def mean_and_error(values: pd.Series) -> str:
     return f"{values.mean():+.3f} ± {values.sem():.3f}" if len(values) > 1 else "–"
 
 
+def lead_over(ari: pd.DataFrame, first: str, other: str) -> pd.Series:
+    """By how much the first method is better on each set, over the tasks that both ran."""
+    return (ari[first] - ari[other]).dropna().groupby("data").mean()
+
+
 def comparison(ari: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """Mean ARI of each method, and how the first of them does against it, set by set."""
     lines = {}
@@ -214,8 +219,7 @@ def comparison(ari: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
         for name, some in {"": of_set, ", older sets": of_set[~newer], ", newer sets": of_set[newer]}.items():
             line[f"ARI{name}"] = f"{some.mean():.3f}" if len(some) else "–"
         line["ARI, single cells"] = f"{of_set[cells].mean():.3f}" if cells.any() else "–"
-        # Over the tasks that both ran.
-        lead = (ari[methods[0]] - ari[method]).dropna().groupby("data").mean()
+        lead = lead_over(ari, methods[0], method)
         against = {
             "UTC's lead": mean_and_error(lead),
             "lead, newer sets": mean_and_error(lead[lead.index.isin(NEWER)]),
@@ -229,11 +233,7 @@ def comparison(ari: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
 
 def verdict(ari: pd.DataFrame, methods: Sequence[str]) -> str:
     """Whom the first method is ahead of, level with and behind, in words, on all sets and on the newer ones."""
-    leads = {
-        method: (ari[methods[0]] - ari[method]).dropna().groupby("data").mean()
-        for method in methods[1:]
-        if method in ari
-    }
+    leads = {method: lead_over(ari, methods[0], method) for method in methods[1:]}
     newer = {method: lead[lead.index.isin(NEWER)] for method, lead in leads.items()}
     return f"UTC is {_standing(leads)}. On the newer sets it is {_standing(newer)}."
 
