@@ -81,7 +81,7 @@ def test_identical_cells_are_one_cluster(n_genes):
 @pytest.mark.parametrize("n_cells", [40, 150])
 @pytest.mark.parametrize("seed", range(3))
 def test_one_population_is_one_cluster_and_a_warning_says_so(n_cells, seed):
-    with pytest.warns(UserWarning, match="No clusters are the same in halves of the genes: one cluster"):
+    with pytest.warns(UserWarning, match="Too little is the same in halves of the genes .*: one cluster"):
         model = UTC().fit(one_population(n_cells, seed))
     assert model.n_clusters_ == 1
     assert len(model.n_clusters_scores_) > 1

@@ -101,8 +101,8 @@ def estimate_n_clusters(
     enough = (reproduced >= MIN_REPRODUCED) & (surplus.mean(axis=0) >= least_surplus(len(cells)))
     if replicates and not enough.any():
         msg = (
-            "No clusters are the same in halves of the genes: one cluster. Give n_clusters to divide the cells all the "
-            "same."
+            "Too little is the same in halves of the genes for there to be clusters: one cluster. Give n_clusters to "
+            "divide the cells all the same."
         )
         warn(msg)
         n_clusters = 1
