@@ -1,6 +1,6 @@
 """Few cells and thousands of genes that only add noise: UTC, and what users run, with and without variable genes.
 
-Usage: python benchmarks/noise.py    (needs the extra ``benchmark``; about ten minutes)
+Usage: python benchmarks/noise.py    (needs the extra ``benchmark``; about half an hour)
 
 Simulated counts of 90 cells in groups of 40, 30 and 20. Each group has 60 markers, which it expresses several times as
 much as the others; all other genes are the same in all groups. Cells differ in depth and counts are overdispersed.
@@ -28,7 +28,7 @@ N_MARKERS = 60
 # How many times as much as others a group expresses its markers: easy with few genes and hard with many; and weaker.
 FOLDS = (4, 3)
 NUMBERS_OF_GENES = (3_000, 10_000, 20_000, 50_000)
-DRAWS = range(5)
+DRAWS = range(10)
 K = len(SIZES)
 VARIABLE = f"{N_VARIABLE} variable genes"
 # On all genes, and on the variable ones.
