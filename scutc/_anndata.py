@@ -105,7 +105,7 @@ def read_result(adata: AnnData, key: str, *, or_transferred: bool = False, whose
         there = ", ".join(repr(name) for name, tool in tools.items() if tool == CLUSTERED) or "none"
         msg = (
             f"key={key!r} is no result of scutc.tl.utc in {whose}.uns. There: {there}. "
-            f"Run scutc.tl.utc({whose}, key_added={key!r}) first."
+            f"Run scutc.tl.utc({whose}, key_added={key!r}) first, or scutc run --key-added {key} on its file."
         )
         raise KeyError(msg)
     result: Mapping[str, Any] = adata.uns[key]

@@ -152,8 +152,8 @@ class UTC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     screen_genes: bool = parameter(
         TrueOrFalse(),
         "Leave genes out that only add noise. A gene is informative if the structure that cells show in other genes "
-        f"explains more of its variance than chance would; the best {MIN_KEPT} stay in any case, the most variable where "
-        f"none is informative, and all where there are fewer than {MIN_GENES} genes or {MIN_CELLS} cells.",
+        f"explains more of its variance than chance would; the best {MIN_KEPT} stay in any case, the most variable "
+        f"where none is informative, and all where there are fewer than {MIN_GENES} genes or {MIN_CELLS} cells.",
         default=True,
     )
     n_splits: int | str = parameter(
