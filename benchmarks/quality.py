@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 from common import DISCLOSURE, RESULTS, SCORES, environment, markdown, measure, prepare
 from methods import ALL_GENES, FEW_COMPONENTS, K_GIVEN, K_UNKNOWN, LARGEST, METHODS, ORDERS, PACKAGES, Peers, neighbours
-from tasks import MAX_CELLS, MIN_CLASS, N_TASKS, draw, subset
+from tasks import MAX_CELLS, MIN_CLASS, N_TASKS, PART_OF_CELLS, draw, subset
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -323,7 +323,7 @@ def draw_leads(rows: pd.DataFrame, path: Path) -> bool:
     ari = table_of(rows, "as they are")
     if not {"UTC", *DRAWN} <= set(ari):
         return False
-    leads = ari[DRAWN].rsub(ari["UTC"], axis=0).groupby("data").mean()
+    leads = pd.DataFrame({method: lead_over(ari, "UTC", method) for method in DRAWN})
     leads = leads.loc[leads.mean(axis=1).sort_values().index]
     newer = leads.index.isin(NEWER)
     height = np.arange(len(leads))
@@ -380,9 +380,10 @@ def introduction(rows: pd.DataFrame) -> list[str]:
         "to define is given to it, and it looks for neighbours of small clusters for one second at most, not 15 "
         "(`benchmarks/peers_worker.py`). Seconds were taken while other work ran, so they compare only roughly.",
         f"Each set gives {N_TASKS['as they are']} tasks *as they are*, of at most {MAX_CELLS} cells: all "
-        f"classes of at least {MIN_CLASS} cells, then some of them with 85 % of their cells; and {N_TASKS['unequal']} "
-        "of *unequal* sizes, drawn with the largest class up to twenty times the smallest, where there are so many "
-        "cells (`benchmarks/tasks.py`). ARI is averaged within a set first, then over sets. *UTC's lead* is the mean "
+        f"classes of at least {MIN_CLASS} cells, then some of them with {100 * PART_OF_CELLS:.0f} % of their cells; "
+        f"and {N_TASKS['unequal']} of *unequal* sizes, drawn with the largest class up to twenty times the smallest, "
+        "where there are so many cells (`benchmarks/tasks.py`). ARI is averaged within a set first, then over sets. "
+        "*UTC's lead* is the mean "
         "of the differences set by set, with the standard error over sets, "
         f"where both were run; a difference of at most {TIE} is a tie. UTC is *level* with a method if its lead is "
         "within two standard errors. All scores are in `quality.csv`; a dash: not run.",

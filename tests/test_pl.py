@@ -940,26 +940,6 @@ def test_tree_of_parts_of_a_cluster_has_their_names():
     assert names_in(scutc.pl.tree(adata, key="utc_R", numbers=[2], show=False)) == ["most,0", "most,1"]
 
 
-@pytest.mark.parametrize("backed", [False, True])
-def test_embedding_of_parts_of_a_cluster_has_no_others_in_its_legend_and_their_colours(backed, tmp_path):
-    adata = make_groups((40, 30, 20))
-    adata.obs["known"] = np.where(adata.obs["group"] == "2", "first", "most")
-    adata.obs["known"] = adata.obs["known"].astype("category")
-    scutc.tl.utc(adata, 2, restrict_to=("known", ["most"]))
-    names = list(adata.obs["utc_R"].cat.categories)
-    assert len(names) == 3
-    adata.uns["utc_R_colors"] = [{"first": "#ff0000"}.get(name, f"#0000{names.index(name)}f") for name in names]
-    if backed:
-        adata.write_h5ad(tmp_path / "a.h5ad")
-        adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
-    before = snapshot(adata.to_memory())
-    ax = scutc.pl.embedding(adata, key="utc_R", color=["utc_R", "utc_R_confidence"], show=False)[0]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["most,0", "most,1"]
-    drawn = {to_hex(color) for dots in ax.collections for color in dots.get_facecolors()}
-    assert drawn == set(adata.uns["utc_R_colors"]) - {"#ff0000"}
-    assert snapshot(adata.to_memory()) == before
-
-
 def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis():
     adata = make_groups()
     scutc.tl.utc(adata, 3)

@@ -2,8 +2,8 @@
 
 Parts of the genes are views of the same cells with independent noise. The leading directions of the cells in some genes
 explain, of the variance of another gene, the part m / (n − 1) if it knows nothing of them, and more if it shares their
-structure: that is its score. Which genes show directions best is itself found inside the genes that they come from, in
-two ways of which the better one counts, so that nothing of a gene enters its judgement.
+structure: that is its score. Which genes show directions best is itself found inside the genes that they come from, so
+that nothing of a gene enters its score. It is found in two ways, of which one counts for all genes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ SPLITS_PER_ROUND = 2
 N_TRIES = 3
 # How much a gene varies is compared with others of a similar mean, in so many groups.
 GROUPS_BY_MEAN = 20
-# Variances that differ by less than this part, as those of standardised genes do, are the same.
-SAME_VARIANCE = 1e-6
+# Variances that differ by less than this part, as those of standardised genes do, are the same, and means of less than
+# this part of the standard deviation, as those of centred genes are, are none.
+SAME_UP_TO = 1e-6
+# A gene counts for no more where the two ways are compared.
+SMALLEST_P_VALUE = 1e-10
 # Fewer genes than this show next to nothing, so a round hands on at least so many.
 MIN_GENES_IN_ROUND = 8
 # Using the structure wants a generous choice, as many weak genes carry much together: so large a part of the genes that
@@ -94,28 +97,37 @@ def screen_genes(cells: Any, settings: Settings, numbers: NDArray[np.intp] | Non
     fold = rng.permutation(np.arange(n_genes) % N_FOLDS)
     ways = [_variable] if n_genes <= MIN_KEPT else [_variable, _reproducible]
     all_scores, all_p_values = np.empty((2, len(ways), n_genes))
+    by_chance = np.empty((len(ways), N_FOLDS))
     for number in settings.progress(range(N_FOLDS)):
         others, judged = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        variance_in_cells = genes.variance_in_cells(others)
         for way, find in enumerate(ways):
             directions = genes.directions(find(genes, others, rng))
-            all_scores[way, judged] = genes.scores(judged, directions)
-            all_p_values[way, judged] = genes.p_values(judged, all_scores[way, judged], directions)
+            scores, expected = genes.scores(judged, directions), genes.expected_score(directions, variance_in_cells)
+            all_scores[way, judged], by_chance[way, number] = scores, expected
+            all_p_values[way, judged] = genes.p_values(judged, scores, directions, expected)
     # That way counts whose directions other genes share most. Any could have been it, so chance had as many goes.
-    best = np.argmin(np.log(np.maximum(all_p_values, np.finfo(float).tiny)).mean(axis=1))
+    best = np.argmin(np.log(np.maximum(all_p_values, SMALLEST_P_VALUE)).mean(axis=1))
     scores, p_values = all_scores[best], all_p_values[best]
     informative = benjamini_hochberg(p_values, FALSE_DISCOVERY_RATE)
     informative &= benjamini_hochberg(p_values, STRICT_RATE / len(ways)).any()
-    ranking = np.lexsort((-scores, p_values)) if informative.any() else genes.by_variability(np.arange(n_genes))
     kept = informative.copy()
-    kept[ranking[:MIN_KEPT]] = True
+    if informative.any():
+        kept[np.lexsort((-scores, p_values))[:MIN_KEPT]] = True
+    else:
+        kept[_variable(genes, np.arange(n_genes), rng)] = True
     if not kept.all():
         kept[_genes_of_constant_cells(cells, kept, scores)] = True
-    return GeneScreen(informative, kept, scores, genes.n_directions / (genes.n_cells - 1))
+    return GeneScreen(informative, kept, scores, float(by_chance[best].mean()))
 
 
 def _variable(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Those of some genes that vary most: weak structure is seen in many of them before halves agree on any."""
-    return np.sort(genes.by_variability(candidates)[:MIN_KEPT])
+    """Those of some genes that vary most: weak structure is seen in many of them before halves agree on any.
+
+    Genes that vary alike stay or go together, lest their order in the data decide.
+    """
+    variability = genes.variability(candidates)
+    return candidates[variability >= np.sort(variability)[-MIN_KEPT:][0]]
 
 
 def _reproducible(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -215,20 +227,25 @@ class Genes:
                 power = power.multiply(values) if sparse.issparse(values) else power * values
         return sums
 
-    def by_variability(self, genes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Some genes, those first that vary most next to others of a similar mean.
+    def variability(self, genes: NDArray[np.intp]) -> NDArray[np.float32]:
+        """How much each of some genes varies, next to others of them with a similar mean.
 
-        Dealing a gene's values to the cells anew changes nothing of its rank, so noise does not choose itself.
+        Dealing a gene's values to the cells anew changes nothing of it, so noise does not choose itself.
         """
+        variances = np.where(self._varies, self._variances, 0.0)[genes]
         # In single precision, lest genes that are alike be told apart by how rounding errors fell.
+        means = self._means[genes].astype(np.float32)
+        means[np.abs(means) <= SAME_UP_TO * np.sqrt(variances)] = 0.0
+        bounds = np.quantile(means, np.arange(1, GROUPS_BY_MEAN) / GROUPS_BY_MEAN, method="lower")
+        groups = np.searchsorted(bounds, means, side="right")
         excess = np.empty(len(genes), dtype=np.float32)
-        for group in np.array_split(np.argsort(self._means[genes].astype(np.float32), kind="stable"), GROUPS_BY_MEAN):
-            variances = np.where(self._varies, self._variances, 0.0)[genes[group]]
-            usual = np.median(variances)
-            difference = variances - usual
-            difference[np.abs(difference) <= SAME_VARIANCE * usual] = 0.0
-            excess[group] = difference / (np.median(np.abs(difference)) or 1.0)
-        return genes[np.argsort(-excess, kind="stable")]
+        for group in (groups == number for number in np.unique(groups)):
+            usual = np.median(variances[group])
+            difference = variances[group] - usual
+            difference[np.abs(difference) <= SAME_UP_TO * usual] = 0.0
+            size = np.abs(difference)
+            excess[group] = difference / (np.median(size) or np.mean(size) or 1.0)
+        return excess
 
     def directions(self, genes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Leading directions of the cells in some genes: orthonormal columns that add up to 0."""
@@ -268,16 +285,38 @@ class Genes:
         explained = np.einsum("ij,ij->i", products, products) / (self.n_cells * self._variances[genes])
         return np.where(self._varies[genes], np.clip(explained, 0.0, 1.0), 0.0)
 
+    def variance_in_cells(self, genes: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Of a gene's variance the part that is in each cell, on average over some genes: 1 / n, if cells are alike."""
+        varying = genes[self._varies[genes]]
+        parts = np.zeros(self.n_cells)
+        for some in row_blocks(len(varying), self.n_cells, ENTRIES_TO_READ):
+            values, weights = self._values[varying[some]], 1 / self._variances[varying[some]]
+            if sparse.issparse(values):
+                means = self._means[varying[some]]
+                parts += values.power(2).T @ weights - 2 * (values.T @ (means * weights)) + means**2 @ weights
+            else:  # centred already
+                parts += (values**2).T @ weights
+        return parts / (self.n_cells * max(len(varying), 1))
+
+    def expected_score(self, directions: NDArray[np.float64], variance_in_cells: NDArray[np.float64]) -> float:
+        """The score of a gene that knows nothing of the directions: m / (n − 1), if cells are alike.
+
+        It is more where directions dwell on cells in which genes vary more, such as shallow ones.
+        """
+        parts = np.einsum("ij,ij->i", directions, directions) * self.n_cells / (self.n_cells - 1)
+        return float(variance_in_cells @ parts)
+
     def score_by_chance(self, probability: float) -> float:
         """The score that a normal gene without structure exceeds with this probability."""
         n_others = self.n_cells - 1 - self.n_directions
         return float(special.betainccinv(self.n_directions / 2, n_others / 2, probability))
 
     def p_values(
-        self, genes: NDArray[np.intp], scores: NDArray[np.float64], directions: NDArray[np.float64]
+        self, genes: NDArray[np.intp], scores: NDArray[np.float64], directions: NDArray[np.float64], expected: float
     ) -> NDArray[np.float64]:
         """Probability of such a score, or a higher one, if a gene's values were dealt to the cells at random.
 
+        Cells that are not alike raise it on average to what is expected, and are taken to raise all of it so.
         The score's mean and variance over all permutations of the cells are known; a Beta distribution has the same.
         For a normal gene it is Beta(m / 2, (n − 1 − m) / 2). One that is loud in few cells scores high by chance where
         directions dwell on few cells, too, and gets no credit for that.
@@ -298,6 +337,7 @@ class Genes:
         # At most, with a margin, that of a score that is either 0 or 1.
         variance = np.clip(variance, 1e-12, 0.999 * mean * (1 - mean))
         total = mean * (1 - mean) / variance - 1
+        scores = scores * min(mean / expected, 1.0) if expected > 0 else scores
         p_values = special.betaincc(mean * total, (1 - mean) * total, scores)
         return np.where(self._varies[genes], p_values, 1.0)
 

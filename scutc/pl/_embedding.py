@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._anndata import clusterings, read_result
-from .._colors import label_colors
 from ._shared import check_figsize, embedded_cells, finish, widen_by_legend
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from anndata import AnnData
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 # In square points. scanpy's own size, 120 000 divided by the number of cells, makes blots of a hundred cells.
 LARGEST_DOT = 120.0
@@ -81,10 +79,7 @@ def embedding(
     columns = clusterings(key, read_result(adata, key, or_transferred=True))
     if color is None:
         color = columns if len(columns) > 1 else columns[0]
-    embedded = embedded_cells(adata, key)
-    if not embedded.all():
-        adata = _part(adata, embedded, color)
-    kwargs.setdefault("size", min(120_000 / max(embedded.sum(), 1), LARGEST_DOT))
+    kwargs.setdefault("size", min(120_000 / max(embedded_cells(adata, key).sum(), 1), LARGEST_DOT))
     beside = kwargs.get("legend_loc", "right margin") == "right margin"
     if beside:
         kwargs.setdefault("wspace", _between_panels(adata, color))
@@ -105,21 +100,6 @@ def embedding(
         if figsize is None:
             widen_by_legend(drawn)
     return finish(drawn, show)
-
-
-def _part(adata: AnnData, embedded: NDArray[np.bool_], color: str | Sequence[str]) -> AnnData:
-    """The cells that a result was restricted to, in the colours that they have among all.
-
-    Clusters of other cells, which are not drawn, have no place in the legend.
-    """
-    part = adata[embedded].to_memory() if adata.isbacked else adata[embedded].copy()
-    for column in np.ravel(color):
-        if column in adata.obs and adata.obs[column].dtype == "category":
-            names = adata.obs[column].cat.categories
-            colors = dict(zip(names, label_colors(adata, column, len(names)), strict=True))
-            part.obs[column] = part.obs[column].cat.remove_unused_categories()
-            part.uns[f"{column}_colors"] = [colors[name] for name in part.obs[column].cat.categories]
-    return part
 
 
 def _between_panels(adata: AnnData, color: str | Sequence[str]) -> float | None:
