@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import anndata
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -102,16 +104,14 @@ def weak_groups(seed, fold, n_genes=12_000) -> AnnData:
 
 def test_markers_that_are_too_weak_for_halves_to_agree_on_are_found_by_how_much_they_vary(monkeypatch):
     monkeypatch.setattr(genes, "MIN_KEPT", 2000)
-    sets = [weak_groups(seed, 3.2) for seed in range(3)]
-    scores, found = [], []
-    for adata in sets:
-        model = UTC(3).fit(adata.X)
-        scores.append(adjusted_rand_score(adata.obs["label"], model.labels_))
-        found.append(np.count_nonzero(model.informative_genes_ & adata.var["marker"]))
-    monkeypatch.setattr(genes, "_variable", genes._reproducible)
-    by_halves = [np.count_nonzero(judge(adata.X).informative & adata.var["marker"]) for adata in sets]
-    assert np.mean(scores) > 0.8
-    assert sum(found) > 2 * sum(by_halves)
+    sets = [weak_groups(seed, 3.0) for seed in range(3)]
+    scores = [adjusted_rand_score(adata.obs["label"], UTC(3).fit_predict(adata.X)) for adata in sets]
+    assert np.mean(scores) > 0.7
+    monkeypatch.setattr(genes, "_variable", lambda genes, candidates, rng: candidates)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of clusters that halves do not agree on, either
+        scores = [adjusted_rand_score(adata.obs["label"], UTC(3).fit_predict(adata.X)) for adata in sets]
+    assert np.mean(scores) < 0.3
 
 
 def test_markers_that_vary_no_more_than_others_are_found_by_what_halves_agree_on(monkeypatch):
@@ -144,7 +144,10 @@ def test_genes_that_were_centred_are_not_grouped_by_rounding_errors():
     X = rng.normal(size=(60, 300)) * rng.lognormal(size=300)
     X -= X.mean(axis=0)
     found = Genes(X, "euclidean").variability(np.arange(300))
-    np.testing.assert_array_equal(np.argsort(found), np.argsort(X.var(axis=0)))
+    permuted = Genes(X[::-1].copy(), "euclidean").variability(np.arange(300))
+    np.testing.assert_allclose(permuted, found, rtol=1e-5)
+    # The same mean, none: the more one varies, the more it is beyond what is usual.
+    assert np.corrcoef(np.argsort(np.argsort(found)), np.argsort(np.argsort(X.var(axis=0))))[0, 1] > 0.95
 
 
 def test_where_most_genes_vary_alike_the_others_are_still_told():
@@ -154,6 +157,41 @@ def test_where_most_genes_vary_alike_the_others_are_still_told():
     assert (found[1::3] == found.max()).all()
     np.testing.assert_array_equal(np.delete(found, np.s_[1::3]), 0.0)
     assert 1 < found.max() < 10  # in the units of genes that do not vary alike
+
+
+def test_moments_are_those_of_the_values_in_units_of_their_largest():
+    X = np.random.default_rng(0).gamma(0.5, size=(60, 200)).round() * np.logspace(-200, 200, 200)
+    X[:, 5] += 1e4 * X[:, 5].max()
+    X[:, 6] = 0.0
+    scaled = X / np.where(X.max(axis=0) > 0, X.max(axis=0), 1.0)
+    for container in (np.asarray, sparse.csr_matrix):
+        all_genes = Genes(container(X), "euclidean")
+        mean = scaled.mean(axis=0)
+        expected = np.sum((scaled - mean) ** 4, axis=0) / np.maximum(np.sum((scaled - mean) ** 2, axis=0), 1e-30) ** 2
+        varies = all_genes._varies
+        np.testing.assert_allclose(all_genes._fourth[varies], expected[varies], rtol=1e-6)
+        np.testing.assert_allclose(all_genes._variances[varies], scaled.var(axis=0)[varies], rtol=1e-9)
+        assert not varies[6]
+
+
+@pytest.mark.parametrize("n_cells", [90, 300])
+def test_few_genes_have_few_directions_and_cells_in_another_order_the_same(n_cells):
+    X = np.random.default_rng(0).gamma(2.0, size=(n_cells, 30))
+    directions = Genes(X, "euclidean").directions(np.arange(4))
+    assert directions.shape == (n_cells, 4)
+    order = np.random.default_rng(1).permutation(n_cells)
+    again = Genes(X[order], "euclidean").directions(np.arange(4))
+    np.testing.assert_allclose(again @ again.T, (directions @ directions.T)[np.ix_(order, order)], atol=2e-3)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_a_few_genes_of_many_are_found_whatever_the_order_of_cells(container):
+    """Rounds may end with so few genes that rounding errors would have a say."""
+    X = scutc.datasets.syndata2(3000).X
+    order = np.random.default_rng(0).permutation(len(X))
+    one, other = judge(X), judge(container(X[order]))
+    np.testing.assert_array_equal(one.informative, other.informative)
+    np.testing.assert_allclose(one.scores, other.scores, atol=1e-9)
 
 
 def test_genes_that_vary_alike_are_not_chosen_by_where_they_stand(monkeypatch):

@@ -39,7 +39,7 @@ ENOUGH = 0.5
 SPLITS_PER_ROUND = 2
 # Where noise is the majority all rounds are gone through so many times.
 N_TRIES = 3
-# How much a gene varies is compared with others of a similar mean, in so many groups.
+# How much genes of a certain mean usually vary is seen in so many groups of them.
 GROUPS_BY_MEAN = 20
 # Variances that differ by less than this part, as those of standardised genes do, are the same, and means of less than
 # this part of the standard deviation, as those of centred genes are, are none.
@@ -151,15 +151,16 @@ def _find(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generator) 
     """
     kept = np.ones(len(candidates), dtype=bool)
     for probability in ROUNDS:
-        scores = np.zeros(len(candidates))
+        margins = np.zeros(len(candidates))
         for _ in range(SPLITS_PER_ROUND):
             # The kept ones are halved by themselves, so that either half has as many to find directions with.
             halves, dropped = halve(np.flatnonzero(kept), rng), halve(np.flatnonzero(~kept), rng)
             for half, others in zip(halves, map(np.concatenate, zip(halves[::-1], dropped, strict=True)), strict=True):
-                scores[others] += genes.scores(candidates[others], genes.directions(candidates[half]))
-        scores /= SPLITS_PER_ROUND
-        kept = scores > genes.score_by_chance(probability)
-        kept[np.argsort(-scores, kind="stable")[:MIN_GENES_IN_ROUND]] = True
+                directions = genes.directions(candidates[half])
+                by_chance = genes.score_by_chance(probability, directions.shape[1])
+                margins[others] += genes.scores(candidates[others], directions) - by_chance
+        kept = margins > 0
+        kept[np.argsort(-margins, kind="stable")[:MIN_GENES_IN_ROUND]] = True
         if np.count_nonzero(kept) > ENOUGH * len(candidates):
             break
     return candidates[kept]
@@ -183,8 +184,8 @@ def _genes_of_constant_cells(cells: Any, kept: NDArray[np.bool_], scores: NDArra
     part = cells[:, np.flatnonzero(kept)]
     highest, lowest = (np.asarray(_dense(extreme(axis=1))).ravel() for extreme in (part.max, part.min))
     constant = np.flatnonzero(highest == lowest)
-    values = _dense(cells[constant])
-    return np.argmax(np.where(values != highest[constant, None], scores, -1.0), axis=1)
+    differs = _dense(cells[constant]) != highest[constant, None]
+    return np.argmax(np.where(differs, scores, -1.0), axis=1)[differs.any(axis=1)]
 
 
 def _dense(matrix: Any) -> Any:
@@ -205,50 +206,59 @@ class Genes:
         # Genes as rows, since sets of them are taken out again and again.
         rows = METRICS[metric].of(cells).standardize(cells, numbers)
         self._standard, self._unit = _transposed(rows.values, precision), rows.unit
-        self._values = _transposed(cells) * (1 / (float(abs(cells).max()) or 1.0))  # whose powers do not overflow
-        mean, square, cube, fourth = self._power_sums() / self.n_cells
+        self._values = _transposed(cells)
+        largest = np.asarray(_dense(abs(self._values).max(axis=1))).ravel()
+        # Each gene in a unit of its own, lest powers overflow or vanish.
+        self._units = np.where(largest > 0, largest, 1.0)
+        self._values = _less(self._values, np.zeros(len(largest)), self._units)
+        self._means, variances, fourth = self._central_moments()
         if not sparse.issparse(self._values):  # what is left of lower precision is then all of the variance
-            self._values = (self._values - mean[:, None]).astype(precision)
-        variances = square - mean**2
-        self._varies = variances > NEGLIGIBLE * square
-        self._means, self._variances = mean, np.where(self._varies, variances, 1.0)
+            self._values = (self._values - self._means[:, None]).astype(precision)
+        self._varies = variances > NEGLIGIBLE * (variances + self._means**2)
+        self._variances = np.where(self._varies, variances, 1.0)
         # Of each gene, centred and of length 1, Σz⁴: 3 / n of a normal one, near 1 of one that is loud in one cell.
-        centred_fourth = fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4
-        self._fourth = np.clip(centred_fourth / self._variances**2, 1.0, self.n_cells) / self.n_cells
+        self._fourth = np.clip(fourth / self._variances**2, 1.0, self.n_cells) / self.n_cells
 
-    def _power_sums(self) -> NDArray[np.float64]:
-        """Σ over cells of each gene's values to the powers 1, 2, 3 and 4, as rows."""
-        sums = np.empty((4, self._values.shape[0]))
+    def _central_moments(self) -> NDArray[np.float64]:
+        """Mean, variance and fourth moment about the mean of each gene, as rows."""
+        moments = np.empty((3, self._values.shape[0]))
         for block in row_blocks(*self._values.shape):
             values = self._values[block]
-            power = values
-            for row in sums[:, block]:
-                row[:] = np.asarray(power.sum(axis=1)).ravel()
-                power = power.multiply(values) if sparse.issparse(values) else power * values
-        return sums
+            mean = np.asarray(values.sum(axis=1)).ravel() / self.n_cells
+            # Of a sparse matrix zeros are not stored, and count as often as they are not.
+            n_missing = self.n_cells - (np.diff(values.indptr) if sparse.issparse(values) else self.n_cells)
+            squares = _squares(_less(values, mean))
+            moments[:, block] = (
+                mean,
+                (np.asarray(squares.sum(axis=1)).ravel() + n_missing * mean**2) / self.n_cells,
+                (np.asarray(_squares(squares).sum(axis=1)).ravel() + n_missing * mean**4) / self.n_cells,
+            )
+        return moments
 
     def variability(self, genes: NDArray[np.intp]) -> NDArray[np.float32]:
-        """How much each of some genes varies, next to others of them with a similar mean.
+        """How much more than is usual at its mean each of some genes varies, in units of how variances scatter there.
 
         Dealing a gene's values to the cells anew changes nothing of it, so noise does not choose itself.
         """
-        variances = np.where(self._varies, self._variances, 0.0)[genes]
+        units = (self._units / self._units.max())[genes]
+        variances = np.where(self._varies, self._variances, 0.0)[genes] * units**2
         # In single precision, lest genes that are alike be told apart by how rounding errors fell.
-        means = self._means[genes].astype(np.float32)
+        means = (self._means[genes] * units).astype(np.float32)
         means[np.abs(means) <= SAME_UP_TO * np.sqrt(variances)] = 0.0
         bounds = np.quantile(means, np.arange(1, GROUPS_BY_MEAN) / GROUPS_BY_MEAN, method="lower")
-        groups = np.searchsorted(bounds, means, side="right")
-        excess = np.empty(len(genes), dtype=np.float32)
-        for group in (groups == number for number in np.unique(groups)):
-            usual = np.median(variances[group])
-            difference = variances[group] - usual
-            difference[np.abs(difference) <= SAME_UP_TO * usual] = 0.0
-            size = np.abs(difference)
-            excess[group] = difference / (np.median(size) or np.mean(size) or 1.0)
-        return excess
+        number = np.searchsorted(bounds, means, side="right")
+        groups = [number == each for each in np.unique(number)]
+        centres = [np.median(means[group]) for group in groups]
+        # What is usual changes with the mean inside a group, too: else one end of each would be chosen.
+        usual = np.interp(means, centres, [np.median(variances[group]) for group in groups])
+        difference = variances - usual
+        difference[np.abs(difference) <= SAME_UP_TO * usual] = 0.0
+        sizes = [np.abs(difference[group]) for group in groups]
+        scatter = np.interp(means, centres, [np.median(size) or np.mean(size) or 1.0 for size in sizes])
+        return (difference / scatter).astype(np.float32)
 
     def directions(self, genes: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Leading directions of the cells in some genes: orthonormal columns that add up to 0."""
+        """Leading directions of the cells in some genes, as many as there are: orthonormal columns that add up to 0."""
         means, scales = self._standardization(genes)
         inner_products = np.zeros((self.n_cells, self.n_cells), dtype=self._standard.dtype)
         for some in row_blocks(len(genes), self.n_cells, ENTRIES_TO_READ):
@@ -257,10 +267,13 @@ class Genes:
             part *= scales
             part -= part.mean(axis=1, keepdims=True)
             inner_products += part.T @ part
-        _, vectors = leading_eigenpairs(
+        values, vectors = leading_eigenpairs(
             inner_products, self.n_directions, tolerance=EIGENVALUE_TOLERANCE, max_dense=MAX_CELLS_DENSE
         )
-        return _centred(vectors)
+        # Few genes have few directions; any others are rounding errors.
+        there = values > np.sqrt(np.finfo(values.dtype).eps) * values.max()
+        there[0] = True
+        return _centred(vectors[:, there])
 
     def _standardization(self, genes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
         """What to take off each cell and multiply it with, in these genes as the metric did in all.
@@ -273,7 +286,7 @@ class Genes:
         # In double precision, lest a cell that does not vary seem to.
         part = self._standard[genes].astype(np.float64, copy=False)
         means = np.asarray(part.sum(axis=0)).ravel() / len(genes)
-        squares = np.asarray((part.power(2) if sparse.issparse(part) else part**2).sum(axis=0)).ravel()
+        squares = np.asarray(_squares(part).sum(axis=0)).ravel()
         lengths = np.sqrt(np.maximum(squares - len(genes) * means**2, 0.0))
         varies = lengths > np.sqrt(NEGLIGIBLE * squares)
         scales = np.divide(1.0, lengths, out=np.zeros(self.n_cells), where=varies)
@@ -306,10 +319,10 @@ class Genes:
         parts = np.einsum("ij,ij->i", directions, directions) * self.n_cells / (self.n_cells - 1)
         return float(variance_in_cells @ parts)
 
-    def score_by_chance(self, probability: float) -> float:
+    def score_by_chance(self, probability: float, n_directions: int) -> float:
         """The score that a normal gene without structure exceeds with this probability."""
-        n_others = self.n_cells - 1 - self.n_directions
-        return float(special.betainccinv(self.n_directions / 2, n_others / 2, probability))
+        n_others = self.n_cells - 1 - n_directions
+        return float(special.betainccinv(n_directions / 2, n_others / 2, probability))
 
     def p_values(
         self, genes: NDArray[np.intp], scores: NDArray[np.float64], directions: NDArray[np.float64], expected: float
@@ -321,7 +334,7 @@ class Genes:
         For a normal gene it is Beta(m / 2, (n − 1 − m) / 2). One that is loud in few cells scores high by chance where
         directions dwell on few cells, too, and gets no credit for that.
         """
-        n, m = self.n_cells, self.n_directions
+        n, m = directions.shape
         # Σ_i (Σ_k u_ik²)²: m² / n where directions are spread evenly over the cells, more where they dwell on few.
         concentration = float(np.sum(np.einsum("ij,ij->i", directions, directions) ** 2))
         # Expected products of four values of a gene in cells all the same, three, two and two, two, or none the same.
@@ -347,6 +360,20 @@ def _transposed(values: Any, dtype: DTypeLike = np.float64) -> Any:
     if sparse.issparse(values):
         return values.astype(dtype).T.tocsr()
     return np.ascontiguousarray(values.T, dtype=dtype)
+
+
+def _less(values: Any, offsets: NDArray[np.float64], units: NDArray[np.float64] | float = 1.0) -> Any:
+    """The stored values of each row less an offset, in a unit."""
+    units = np.broadcast_to(units, len(offsets))
+    if not sparse.issparse(values):
+        return (values - offsets[:, None]) / units[:, None]
+    n_stored = np.diff(values.indptr)
+    data = (values.data - np.repeat(offsets, n_stored)) / np.repeat(units, n_stored)
+    return sparse.csr_matrix((data, values.indices, values.indptr), shape=values.shape)
+
+
+def _squares(values: Any) -> Any:
+    return values.power(2) if sparse.issparse(values) else values**2
 
 
 def _centred(columns: NDArray[Any]) -> NDArray[Any]:
