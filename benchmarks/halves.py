@@ -117,7 +117,7 @@ def report(sets: pd.DataFrame, simulated: Mapping[str, list[int]]) -> str:
             pd.DataFrame(
                 {
                     "sets": {name: len(found) for name, found in simulated.items()},
-                    "one cluster": {name: np.mean(np.array(found) == 1) for name, found in simulated.items()},
+                    "one cluster": {name: found.count(1) for name, found in simulated.items()},
                     "found": {name: " ".join(map(str, found)) for name, found in simulated.items()},
                 }
             ).rename_axis("data")

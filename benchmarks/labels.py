@@ -1,4 +1,4 @@
-"""Labels at a given number of clusters: whether seeds agree, and what if orders disagree.
+"""Labels at a given number of clusters: whether seeds and processors agree, and what if orders disagree.
 
 Usage: python benchmarks/labels.py FOLDER    (or the folder in the variable SCUTC_DATA)
 
@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
+import tempfile
 import warnings
 from itertools import combinations, product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,26 +27,52 @@ from tqdm import tqdm
 import scutc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
-    from anndata import AnnData
+    from numpy.typing import NDArray
 
 SEEDS = range(6)
 # Larger sets would take most of the time.
-MAX_CELLS_OF_SEEDS = 1000
+MAX_CELLS = 1000
+# A kind of processor before fused multiplication and addition: products of matrices are rounded otherwise. Its code
+# runs on all of Intel's and AMD's.
+OLDER_PROCESSOR = "Nehalem"
 
 
-def agreement_of_seeds(sets: Mapping[str, AnnData]) -> pd.Series:
-    """Mean ARI between the labels of any two seeds, for each whole set that is not too large."""
+def labels_of_sets(folder: str) -> dict[str, list[NDArray[np.intp]]]:
+    """Labels by each seed, for each whole set that is not too large."""
+    sets = {name: adata for name, adata in scutc.datasets.read_labelled(folder).items() if adata.n_obs <= MAX_CELLS}
     found = {}
     for name in tqdm(sets, unit="set"):
-        if sets[name].n_obs > MAX_CELLS_OF_SEEDS:
-            continue
         adata = prepare(sets[name])
         k = adata.obs["label"].nunique()
-        labels = [scutc.UTC(k, random_state=seed).fit_predict(adata.X) for seed in SEEDS]
-        found[name] = np.mean([adjusted_rand_score(*pair) for pair in combinations(labels, 2)])
-    return pd.Series(found, name="ARI between seeds").rename_axis("data")
+        found[name] = [scutc.UTC(k, random_state=seed).fit_predict(adata.X) for seed in SEEDS]
+    return found
+
+
+def labels_on_older_processor(folder: str) -> dict[str, list[NDArray[np.intp]]]:
+    """The same, rounded as an older processor would, in a process of its own."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "labels.npz"
+        environment = os.environ | {"OPENBLAS_CORETYPE": OLDER_PROCESSOR}
+        subprocess.run([sys.executable, __file__, folder, "--save", path], check=True, env=environment)
+        with np.load(path) as labels:
+            return {name: list(labels[name]) for name in labels}
+
+
+def agreement(folder: str) -> pd.DataFrame:
+    """Mean ARI between the labels of any two seeds, and between those of two kinds of processors with one seed."""
+    here, older = labels_of_sets(folder), labels_on_older_processor(folder)
+    return pd.DataFrame(
+        {
+            "between seeds": {name: _mean_ari(combinations(labels, 2)) for name, labels in here.items()},
+            "between processors": {name: _mean_ari(zip(here[name], older[name], strict=True)) for name in here},
+        }
+    ).rename_axis("data")
+
+
+def _mean_ari(pairs: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> float:
+    return float(np.mean([adjusted_rand_score(*pair) for pair in pairs]))
 
 
 def crossing_lines() -> pd.DataFrame:
@@ -62,8 +92,12 @@ def crossing_lines() -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure labels at a given number of clusters.")
     parser.add_argument("folder", nargs="?", default=os.environ.get("SCUTC_DATA"), help="default: $SCUTC_DATA")
+    parser.add_argument("--save", metavar="FILE", help="only write the labels of the sets to this .npz file")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.save is not None:
+        np.savez(options.save, **labels_of_sets(options.folder))
+        return
     lines = crossing_lines()
     parts = [
         "# Labels at a given number of clusters",
@@ -75,12 +109,14 @@ def main() -> None:
         markdown(lines),
     ]
     if options.folder is not None:
-        seeds = agreement_of_seeds(scutc.datasets.read_labelled(options.folder))
+        agree = agreement(options.folder)
         parts += [
-            "## Seeds",
-            f"Sets of at most {MAX_CELLS_OF_SEEDS} cells, seeds 0 to {SEEDS[-1]}, ARI between the labels of two seeds.",
-            markdown(seeds.agg(["mean", "min"]).map("{:.3f}".format).rename_axis("over sets").to_frame()),
-            markdown(seeds.to_frame()),
+            "## Seeds and processors",
+            f"Sets of at most {MAX_CELLS} cells, seeds 0 to {SEEDS[-1]}: ARI between the labels of two seeds, and "
+            f"between those of this processor and of OpenBLAS's code for an older kind ({OLDER_PROCESSOR}), which "
+            "rounds otherwise, with the same seed.",
+            markdown(agree.agg(["mean", "min"]).map("{:.3f}".format).rename_axis("over sets")),
+            markdown(agree),
         ]
     text = "\n\n".join(parts) + "\n"
     (RESULTS / "labels.md").write_text(text)

@@ -239,10 +239,12 @@ def verdict(ari: pd.DataFrame, methods: Sequence[str]) -> str:
 
 
 def _standing(leads: Mapping[str, pd.Series]) -> str:
-    """A lead is one if it is larger than two standard errors."""
+    """A lead is one if it is larger than two standard errors; of less than two sets nothing is said."""
     found: dict[str, list[str]] = {"ahead of": [], "level with": [], "behind": []}
     for method, lead in leads.items():
-        clear = len(lead) > 1 and abs(lead.mean()) > 2 * lead.sem()
+        if len(lead) < 2:
+            continue
+        clear = abs(lead.mean()) > 2 * lead.sem()
         found["level with" if not clear else "ahead of" if lead.mean() > 0 else "behind"].append(method)
     return "; ".join(f"{where} {' · '.join(methods)}" for where, methods in found.items() if methods)
 
@@ -370,8 +372,8 @@ def introduction(rows: pd.DataFrame) -> list[str]:
         "log-normalised, the 2000 most variable genes, or all that at least three cells have; images and sets with "
         "values below zero as they are. Every method has its defaults and seed 0, with these exceptions. The rivals of "
         "the paper (SC, CAN, CAVE, PPS, IPS2) get distances of the correlation and, three of them, not more cells than "
-        f"this: {limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components, scanpy's default, "
-        f"and k-means and Leiden once more {FEW_COMPONENTS}; k-means has ten starts. "
+        f"this: {limits}. k-means, Leiden, SC3s, PhenoGraph and PARC get 50 principal components, scanpy's default, of "
+        f"which SC3s takes 25, and k-means and Leiden once more {FEW_COMPONENTS}; k-means has ten starts. "
         "Leiden is igraph's with "
         "two iterations; *at k* its resolution is searched for, which gives exactly k clusters in "
         f"{(at_k['clusters'] == at_k['k']).sum()} of {len(at_k)} runs. PhenoGraph and PARC have 30 neighbours, or half "

@@ -64,8 +64,10 @@ def run_scanpy(adata):
     sc.pp.pca(adata, n_comps=50)
     sc.pp.neighbors(adata)
     sc.tl.leiden(adata, flavor="igraph", n_iterations=2, directed=False)
-def run_utc(adata):
-    scutc.tl.utc(adata, n_clusters=8, n_jobs={n_jobs})
+def run_utc(adata, n_clusters=8):
+    scutc.tl.utc(adata, n_clusters=n_clusters, n_jobs={n_jobs})
+def run_estimate(adata):
+    run_utc(adata, n_clusters=None)
 run_{method}(simulate(1000))
 adata = simulate(3000)
 start = clock()
@@ -131,19 +133,22 @@ def report() -> str:
     fresh = fastest(FRESH)
     rows = []
 
-    def row(what: str, base: str, ours: float, other: float, wanted: float) -> None:
+    def row(what: str, base: str, ours: float, other: float, wanted: float | str) -> None:
         rows.append((what, base, ours, other, ours / other, f"{wanted}"))
 
     row("300 cells × 2000 genes, first call", "`import scanpy`", fresh["tl.utc"], fresh["import scanpy"], 0.3)
     row("the same with `import scutc`", "`import scanpy`", fresh["with import"], fresh["import scanpy"], 0.3)
     for n_cores, n_jobs, wanted in ((1, "None", 3), (2, "-1", 2)):
         clock = "process_time" if n_cores == 1 else "perf_counter"
-        scanpy, utc = (
-            fastest(WARM.format(clock=clock, n_jobs=n_jobs, method=method), n_cores) for method in ("scanpy", "utc")
+        scanpy, utc, estimate = (
+            fastest(WARM.format(clock=clock, n_jobs=n_jobs, method=method), n_cores)
+            for method in ("scanpy", "utc", "estimate")
         )
         cores = "one core" if n_cores == 1 else f"{n_cores} cores"
-        row(f"3000 cells × 2000 genes, {cores}", "PCA, neighbours, Leiden", utc["seconds"], scanpy["seconds"], wanted)
-        row(f"the same, GB at the peak, {cores}", "PCA, neighbours, Leiden", utc["GB"], scanpy["GB"], 1.5)
+        base = "PCA, neighbours, Leiden"
+        row(f"3000 cells × 2000 genes, {cores}", base, utc["seconds"], scanpy["seconds"], wanted)
+        row(f"the same, GB at the peak, {cores}", base, utc["GB"], scanpy["GB"], 1.5)
+        row(f"the same, k estimated, {cores}", base, estimate["seconds"], scanpy["seconds"], "–")
     numbers = iter(fastest(NUMBERS).items())
     for (few, seconds_of_few), (many, seconds_of_many), wanted in zip(numbers, numbers, (3, 3, 2), strict=False):
         row(many, few, seconds_of_many, seconds_of_few, wanted)

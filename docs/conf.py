@@ -135,6 +135,12 @@ def _link(target: str, folder: Path, new_folder: Path) -> str:
     return os.path.relpath(path, new_folder)
 
 
+def _keep_together(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Let no line end inside ``0.10 ± 0.03`` or ``30 000``."""
+    if Path(app.env.doc2path(docname)).suffix == ".md":
+        source[0] = re.sub(r"(?<=\d) (?=\d{3}\b)|(?<=\d) (?=± \d)|(?<=\d ±) (?=\d)", "\N{NO-BREAK SPACE}", source[0])
+
+
 def _skip_scikit_learn(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
     """Leave out what estimators inherit from scikit-learn."""
     return None if str(getattr(member, "__module__", "scutc")).startswith("scutc") else True
@@ -160,4 +166,5 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_write_mathml, None), (_write_mathml, None))
     app.connect("config-inited", _write_pages)  # before Sphinx looks which pages there are
     app.connect("source-read", _mend_links)
+    app.connect("source-read", _keep_together)  # of included pages, too, so after them
     app.connect("autodoc-skip-member", _skip_scikit_learn)

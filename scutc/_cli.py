@@ -24,7 +24,7 @@ exit codes:
   130  interrupted by Ctrl-C (SIGINT); nothing was written
   143  terminated (SIGTERM); nothing was written
 """
-RUN = "Cluster the cells of a file. The options are those of scutc.tl.utc but restrict_to, with its defaults."
+RUN = "Cluster the cells of a file. The options are those of scutc.tl.utc but restrict_to."
 TRANSFER = """\
 Give the cells of a file the clusters, or other labels, of a reference that
 scutc run has clustered. The options are those of scutc.tl.transfer, with its

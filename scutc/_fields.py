@@ -119,10 +119,12 @@ def check_key(key: Any) -> None:
         raise ValueError(msg) from error
 
 
-def check_fields(adata: AnnData, key: str, fields: Fields, inputs: Mapping[str, str | None]) -> None:
+def check_fields(
+    adata: AnnData, key: str, fields: Fields, inputs: Mapping[str, str | None], whose: str = "adata"
+) -> None:
     """Raise where one of these fields cannot be written, is not ours, or is itself read to make the result.
 
-    ``inputs`` are names of fields that are read, by the part of the AnnData that they are in.
+    ``inputs`` are names of fields that are read, by the part of the AnnData that they are in; ``whose`` is its name.
     """
     longest = max((name for names in fields.values() for name in names), key=lambda name: len(name.encode()))
     if len(longest.encode()) > LONGEST_NAME:
@@ -131,17 +133,17 @@ def check_fields(adata: AnnData, key: str, fields: Fields, inputs: Mapping[str, 
     for part in ("obs", "var"):
         if (name := getattr(adata, part).index.name) in fields[part]:
             msg = (
-                f"key_added={key!r} would write adata.{part}[{name!r}], but that is the name of the index of "
-                f"adata.{part}, and files cannot hold both: choose another, or set adata.{part}.index.name = None."
+                f"key_added={key!r} would write {whose}.{part}[{name!r}], but that is the name of the index of "
+                f"{whose}.{part}, and files cannot hold both: choose another, or set {whose}.{part}.index.name = None."
             )
             raise ValueError(msg)
     own = own_fields(adata, key)
     for part, name in inputs.items():
         if name is not None and name in (*fields[part], *own.get(part, [])):
-            msg = f"key_added={key!r} would overwrite adata.{part}[{name!r}], which is read here: choose another."
+            msg = f"key_added={key!r} would overwrite {whose}.{part}[{name!r}], which is read here: choose another."
             raise ValueError(msg)
     foreign = [
-        f"adata.{part}[{name!r}]"
+        f"{whose}.{part}[{name!r}]"
         for part, names in fields.items()
         for name in names
         if name in getattr(adata, part) and name not in own.get(part, [])

@@ -22,8 +22,11 @@ LARGE = f"values above {LARGEST_LOGARITHM}, as logarithms are not"
 LOGARITHMS = "values of the size of logarithms"
 
 
-def warn_of_counts(matrix: Any, where: str) -> None:
-    """Warn of whole numbers, which are to be transformed first; ``where`` says which matrix that is."""
+def warn_of_counts(matrix: Any, where: str, *, layer: str | None = None, use_raw: bool = False) -> None:
+    """Warn of whole numbers, which are to be transformed first.
+
+    ``where`` says which matrix that is, ``layer`` and ``use_raw`` how it was chosen.
+    """
     kind = kind_of_values(matrix)
     if kind == BINARY:
         warn(
@@ -31,10 +34,23 @@ def warn_of_counts(matrix: Any, where: str) -> None:
             "customary: write their coordinates to adata.obsm, and give the key as use_rep."
         )
     elif kind == COUNTS:
-        warn(
-            f"{where} holds {kind}, in which clusters are found much worse. Normalise and logarithmise them first:\n"
-            "    sc.pp.normalize_total(adata)\n    sc.pp.log1p(adata)"
+        warn(f"{where} holds {kind}, in which clusters are found much worse. {_how_to_transform(layer, use_raw)}")
+
+
+def _how_to_transform(layer: str | None, use_raw: bool) -> str:
+    """What to do about counts, so that counts that are kept stay."""
+    if use_raw:
+        return (
+            "Leave use_raw out if adata.X is normalised and logarithmised, or set adata.raw to an AnnData in which "
+            "adata.X is."
         )
+    if layer is not None:
+        return (
+            "Leave layer out if adata.X is normalised and logarithmised. Else do so in a copy, and give that:\n"
+            f"    adata.layers['normalised'] = adata.layers[{layer!r}].copy()\n"
+            "    sc.pp.normalize_total(adata, layer='normalised')\n    sc.pp.log1p(adata, layer='normalised')"
+        )
+    return "Normalise and logarithmise them first:\n    sc.pp.normalize_total(adata)\n    sc.pp.log1p(adata)"
 
 
 def warn_of_other_values(new: Any, reference: Any, where: str) -> None:

@@ -154,7 +154,7 @@ def test_new_cells_keep_the_coordinates_that_they_are_placed_by():
     for adata in (reference, new):
         adata.obsm["X_shared"] = adata.X[:, :5]
     scutc.tl.utc(reference, 2, use_rep="X_shared", **FAST)
-    with pytest.raises(ValueError, match=r"adata\.obsm\['X_shared'\], which is read here"):
+    with pytest.raises(ValueError, match=r"adata_new\.obsm\['X_shared'\], which is read here"):
         scutc.tl.transfer(new, reference, key_added="shared")
 
 

@@ -106,6 +106,13 @@ def test_an_unknown_option_is_a_type_error_with_the_nearest_name(adata, name, hi
         check_names([name], described_in(scutc.tl.utc.__doc__), "utc")
 
 
+def test_an_unknown_option_is_told_names_that_may_be_given(adata):
+    with pytest.raises(TypeError, match="Valid: ") as error:
+        scutc.tl.utc(adata, 3, zzz=1)
+    assert "'sharpness'" in str(error.value)
+    assert "'options'" not in str(error.value)
+
+
 def test_one_description_serves_estimator_tool_and_command_line():
     words = words_of(UTC)
     of_tool = described_in(scutc.tl.utc.__doc__)

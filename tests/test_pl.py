@@ -291,6 +291,17 @@ def test_embedding_shows_the_clusters_beside_how_sure_they_are(adata):
     np.testing.assert_allclose(np.sort(axes[1].collections[0].get_array()), np.sort(adata.obs["utc_confidence"]))
 
 
+def test_embedding_says_which_columns_there_are(adata):
+    for color in ("foo", ["utc", "foo"]):
+        with pytest.raises(
+            KeyError, match=r"color='foo' is neither a gene nor a column of adata\.obs\. Columns: .*'utc'"
+        ):
+            scutc.pl.embedding(adata, color=color, show=False)
+    adata.var["symbol"] = "S" + adata.var_names
+    scutc.pl.embedding(adata, color="S" + adata.var_names[0], gene_symbols="symbol", show=False)
+    scutc.pl.embedding(adata, color=adata.var_names[0], show=False)
+
+
 def test_embedding_has_a_panel_for_each_number_of_clusters(adata):
     axes = scutc.pl.embedding(adata, key="several", show=False)
     assert [ax.get_title() for ax in axes] == ["several_4", "several_2"]
@@ -940,11 +951,13 @@ def test_tree_of_parts_of_a_cluster_has_their_names():
     assert names_in(scutc.pl.tree(adata, key="utc_R", numbers=[2], show=False)) == ["most,0", "most,1"]
 
 
-def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis():
+@pytest.mark.parametrize("points", [10, 16])
+def test_tree_of_few_numbers_is_as_high_as_the_name_of_its_axis(points):
     adata = make_groups()
     scutc.tl.utc(adata, 3)
-    ax = scutc.pl.tree(adata, numbers=[3], show=False)
-    picture(ax)
+    with plt.rc_context({"font.size": points}):
+        ax = scutc.pl.tree(adata, numbers=[3], show=False)
+        picture(ax)
     assert ax.yaxis.label.get_window_extent().height < ax.figure.bbox.height
     assert is_all_in_the_figure(ax)
 

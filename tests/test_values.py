@@ -8,6 +8,7 @@ import anndata
 import dask.array as da
 import numpy as np
 import pytest
+import scanpy as sc
 from anndata import AnnData
 from scipy import sparse
 
@@ -66,6 +67,26 @@ def test_it_says_which_matrix_holds_counts():
     assert not cluster(adata)
     assert str(cluster(adata, layer="raw")[0].message).startswith("adata.layers['raw'] holds whole")
     assert str(cluster(adata, use_raw=True)[0].message).startswith("adata.raw.X holds whole")
+
+
+def test_what_mends_counts_in_a_layer_leaves_them_and_x_alone():
+    adata = counts()
+    adata.layers["{raw}"], adata.X = adata.X.copy(), np.log1p(adata.X)
+    layers, X = {"{raw}": adata.layers["{raw}"].copy()}, adata.X.copy()
+    (warning,) = cluster(adata, layer="{raw}")
+    lines = [line for line in str(warning.message).splitlines() if line.startswith("    ")]
+    exec("\n".join(map(str.strip, lines)), {"adata": adata, "sc": sc})
+    assert not cluster(adata, layer="normalised", key_added="again")
+    np.testing.assert_array_equal(adata.layers["{raw}"], layers["{raw}"])
+    np.testing.assert_array_equal(adata.X, X)
+
+
+def test_counts_in_raw_are_not_mended_in_x():
+    adata = counts()
+    adata.raw, adata.X = adata.copy(), np.log1p(adata.X)
+    (warning,) = cluster(adata, use_raw=True)
+    assert "sc.pp" not in str(warning.message)
+    assert "Leave use_raw out" in str(warning.message)
 
 
 def test_binary_data_have_words_of_their_own():

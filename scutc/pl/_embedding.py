@@ -80,6 +80,8 @@ def embedding(
     if color is None:
         color = columns if len(columns) > 1 else columns[0]
     kwargs.setdefault("size", min(120_000 / max(embedded_cells(adata, key).sum(), 1), LARGEST_DOT))
+    if "gene_symbols" not in kwargs:
+        _check_colors(adata, color)
     beside = kwargs.get("legend_loc", "right margin") == "right margin"
     if beside:
         kwargs.setdefault("wspace", _between_panels(adata, color))
@@ -100,6 +102,16 @@ def embedding(
         if figsize is None:
             widen_by_legend(drawn)
     return finish(drawn, show)
+
+
+def _check_colors(adata: AnnData, color: str | Sequence[str]) -> None:
+    """Raise on a name that is neither a column nor a gene."""
+    genes = adata.var_names if adata.raw is None else adata.raw.var_names.union(adata.var_names)
+    for name in np.ravel(color):
+        if name not in adata.obs and name not in genes:
+            valid = ", ".join(map(repr, adata.obs))
+            msg = f"color={str(name)!r} is neither a gene nor a column of adata.obs. Columns: {valid}."
+            raise KeyError(msg)
 
 
 def _between_panels(adata: AnnData, color: str | Sequence[str]) -> float | None:

@@ -66,7 +66,7 @@ def genes(
     if f"{key}_score" not in adata.var or "score_of_noise" not in result:
         msg = (
             f"key={key!r} has no scores of genes: they are there after scutc.tl.utc with screen_genes=True, on enough "
-            "genes and not on use_rep."
+            "genes and cells and not on use_rep."
         )
         raise ValueError(msg)
     scores = adata.var[f"{key}_score"].dropna().sort_values(ascending=False, kind="stable")

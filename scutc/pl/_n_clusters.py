@@ -89,7 +89,7 @@ def n_clusters(
         title = "one cluster: no other number was tried"
     else:
         title = "one cluster: too little comes back"
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     axes.set(
         xlabel="number of clusters",
         ylabel="score ± standard deviation",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Height of a row of clusters, in inches, and the part of it that is left white.
 ROW, BETWEEN = 0.3, 0.12
-# Height of all rows at least, in inches: what the name of the axis takes.
-LOWEST = 1.4
+# Height of all rows at least, in inches for each point of its letters: what the name of the axis takes.
+LOWEST = 0.14
 # Width of a letter of a name, and of the narrowest cluster that has one, in inches.
 LETTER, NARROWEST_NAMED = 0.07, 0.13
 
@@ -72,6 +72,9 @@ def tree(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['2', '3', '5']
     """
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+
     result = read_result(adata, key)
     if "tree" not in result:
         msg = f"adata.uns[{key!r}] has no tree: it is there after scutc.tl.utc for two or more clusters."
@@ -94,7 +97,8 @@ def tree(
         raise ValueError(msg)
     rows = _rows(numbers, columns, n_clusters)
 
-    (axes,) = panels(ax, 1, size=(6.4, 0.9 + max(ROW * len(rows), LOWEST)), figsize=figsize)
+    points = FontProperties(size=rcParams["axes.labelsize"]).get_size_in_points()
+    (axes,) = panels(ax, 1, size=(6.4, 0.9 + max(ROW * len(rows), LOWEST * points)), figsize=figsize)
     sizes = np.bincount(codes, minlength=n_clusters) / len(codes)
     order = leaves_list(merges)
     starts = np.empty(n_clusters)

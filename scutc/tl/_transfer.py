@@ -163,9 +163,8 @@ def transfer(
             f"a result for all of them, with labels={key!r}."
         )
         raise ValueError(msg)
-    check_fields(
-        adata_new, key_added, fields_of(key_added, [key_added], typicality=True), {"obsm": params.get("use_rep")}
-    )
+    fields = fields_of(key_added, [key_added], typicality=True)
+    check_fields(adata_new, key_added, fields, {"obsm": params.get("use_rep")}, "adata_new")
     column = choose_clustering(key, result, labels)
     clusters = read_labels(adata_ref, column)
     if clusters.categories.dtype.kind == "f":

@@ -131,9 +131,9 @@ def utc(
         clusters are called ``"3,0"``, ``"3,1"``, …, those of several categories ``"3-5,0"``, …, and all other cells
         keep their label, as in :func:`scanpy.tl.leiden`. Embedding, confidence and votes of these are missing.
     key_added
-        Key under which the results are written, with ``restrict_to`` by default ``"utc_R"``. They replace those of an
-        earlier run under this key, with all fields that it wrote, changed since or not; what scutc did not write under
-        this key is never overwritten.
+        Key under which the results are written. With ``restrict_to`` it is ``"utc_R"`` by default. Results replace
+        those of an earlier run under this key, with all fields that it wrote, changed since or not; what scutc did not
+        write under this key is never overwritten.
     n_jobs
         Number of threads, by default ``scanpy.settings.n_jobs``. The result does not depend on it.
     copy
@@ -198,7 +198,8 @@ def utc(
     from scanpy import settings
 
     start = logg.info("computing uniform tensor clustering")
-    check_names(options, [*signature(utc).parameters, *Options.__annotations__], "utc")
+    names = [name for name in signature(utc).parameters if name != "options"]
+    check_names(options, [*names, *Options.__annotations__], "utc")
     check_adata(adata)
     check_writable(adata)
     if restrict_to is not None and key_added == DEFAULT_KEY:
@@ -243,7 +244,7 @@ def utc(
     matrix = cells.rows(matrix, n_jobs)
     selectors: dict[str, Any] = {"layer": layer, "use_raw": use_raw or None, "use_rep": use_rep}
     if use_rep is None:
-        warn_of_counts(matrix, f"adata{place_of_matrix(selectors)}")
+        warn_of_counts(matrix, f"adata{place_of_matrix(selectors)}", layer=layer, use_raw=use_raw)
     selectors["mask_var"] = mask_var if isinstance(mask_var, str) else mask
     genes = column_names(adata, matrix, mask, selectors)
     names = adata.obs_names[cells.positions(np.arange(len(cells)))]
