@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse, special
 
-from .eigen import leading_eigenpairs
+from .eigen import ROUNDING, leading_eigenpairs
 from .metric import METRICS
 from .parallel import ENTRIES_TO_READ, row_blocks
 from .sampling import evenly_spread, halve
@@ -109,8 +109,10 @@ def screen_genes(cells: Any, settings: Settings, numbers: NDArray[np.intp] | Non
     # That way counts whose directions other genes share most. Any could have been it, so chance had as many goes.
     best = np.argmin(np.log(np.maximum(all_p_values, SMALLEST_P_VALUE)).mean(axis=1))
     scores, p_values = all_scores[best], all_p_values[best]
-    informative = benjamini_hochberg(p_values, FALSE_DISCOVERY_RATE)
-    informative &= benjamini_hochberg(p_values, STRICT_RATE / len(ways)).any()
+    informative = np.zeros(n_genes, dtype=bool)
+    varies = np.flatnonzero(genes.varies)  # of the others there is nothing to test
+    if benjamini_hochberg(p_values[varies], STRICT_RATE / len(ways)).any():
+        informative[varies] = benjamini_hochberg(p_values[varies], FALSE_DISCOVERY_RATE)
     kept = informative.copy()
     if informative.any():
         kept[np.lexsort((-scores, p_values))[:MIN_KEPT]] = True
@@ -127,7 +129,8 @@ def _variable(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generat
     Genes that vary alike stay or go together, lest their order in the data decide.
     """
     variability = genes.variability(candidates)
-    return candidates[variability >= np.sort(variability)[-MIN_KEPT:][0]]
+    least = np.sort(variability)[-MIN_KEPT:].min()
+    return candidates[variability >= least]
 
 
 def _reproducible(genes: Genes, candidates: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -208,14 +211,15 @@ class Genes:
         self._standard, self._unit = _transposed(rows.values, precision), rows.unit
         self._values = _transposed(cells)
         largest = np.asarray(_dense(abs(self._values).max(axis=1))).ravel()
-        # Each gene in a unit of its own, lest powers overflow or vanish.
-        self._units = np.where(largest > 0, largest, 1.0)
-        self._values = _less(self._values, np.zeros(len(largest)), self._units)
+        # Each gene in a unit of its own, lest powers overflow or vanish; that of a gene of zeros makes no difference.
+        self._units = np.where(largest > 0, largest, largest.max() or 1.0)
+        self._values = _in_units(self._values, self._units)
         self._means, variances, fourth = self._central_moments()
         if not sparse.issparse(self._values):  # what is left of lower precision is then all of the variance
             self._values = (self._values - self._means[:, None]).astype(precision)
-        self._varies = variances > NEGLIGIBLE * (variances + self._means**2)
-        self._variances = np.where(self._varies, variances, 1.0)
+        # Genes that are not the same in all cells; the others tell nothing.
+        self.varies = variances > NEGLIGIBLE * (variances + self._means**2)
+        self._variances = np.where(self.varies, variances, 1.0)
         # Of each gene, centred and of length 1, Σz⁴: 3 / n of a normal one, near 1 of one that is loud in one cell.
         self._fourth = np.clip(fourth / self._variances**2, 1.0, self.n_cells) / self.n_cells
 
@@ -240,8 +244,13 @@ class Genes:
 
         Dealing a gene's values to the cells anew changes nothing of it, so noise does not choose itself.
         """
+        found = np.full(len(genes), -np.inf, dtype=np.float32)
+        varies = self.varies[genes]  # else genes of zeros would vary as is usual, and come before half of the others
+        if not varies.any():
+            return found
+        genes = genes[varies]
         units = (self._units / self._units.max())[genes]
-        variances = np.where(self._varies, self._variances, 0.0)[genes] * units**2
+        variances = self._variances[genes] * units**2
         # In single precision, lest genes that are alike be told apart by how rounding errors fell.
         means = (self._means[genes] * units).astype(np.float32)
         means[np.abs(means) <= SAME_UP_TO * np.sqrt(variances)] = 0.0
@@ -255,7 +264,9 @@ class Genes:
         difference[np.abs(difference) <= SAME_UP_TO * usual] = 0.0
         sizes = [np.abs(difference[group]) for group in groups]
         scatter = np.interp(means, centres, [np.median(size) or np.mean(size) or 1.0 for size in sizes])
-        return (difference / scatter).astype(np.float32)
+        largest = np.finfo(np.float32).max
+        found[varies] = np.clip(difference / scatter, -largest, largest)
+        return found
 
     def directions(self, genes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Leading directions of the cells in some genes, as many as there are: orthonormal columns that add up to 0."""
@@ -271,7 +282,7 @@ class Genes:
             inner_products, self.n_directions, tolerance=EIGENVALUE_TOLERANCE, max_dense=MAX_CELLS_DENSE
         )
         # Few genes have few directions; any others are rounding errors.
-        there = values > np.sqrt(np.finfo(values.dtype).eps) * values.max()
+        there = values > ROUNDING * np.finfo(values.dtype).eps * values.max()
         there[0] = True
         return _centred(vectors[:, there])
 
@@ -296,11 +307,11 @@ class Genes:
         """The part of each gene's variance over cells that lies in these directions."""
         products = self._values[genes] @ directions
         explained = np.einsum("ij,ij->i", products, products) / (self.n_cells * self._variances[genes])
-        return np.where(self._varies[genes], np.clip(explained, 0.0, 1.0), 0.0)
+        return np.where(self.varies[genes], np.clip(explained, 0.0, 1.0), 0.0)
 
     def variance_in_cells(self, genes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Of a gene's variance the part that is in each cell, on average over some genes: 1 / n, if cells are alike."""
-        varying = genes[self._varies[genes]]
+        varying = genes[self.varies[genes]]
         parts = np.zeros(self.n_cells)
         for some in row_blocks(len(varying), self.n_cells, ENTRIES_TO_READ):
             values, weights = self._values[varying[some]], 1 / self._variances[varying[some]]
@@ -352,7 +363,7 @@ class Genes:
         total = mean * (1 - mean) / variance - 1
         scores = scores * min(mean / expected, 1.0) if expected > 0 else scores
         p_values = special.betaincc(mean * total, (1 - mean) * total, scores)
-        return np.where(self._varies[genes], p_values, 1.0)
+        return np.where(self.varies[genes], p_values, 1.0)
 
 
 def _transposed(values: Any, dtype: DTypeLike = np.float64) -> Any:
@@ -362,13 +373,19 @@ def _transposed(values: Any, dtype: DTypeLike = np.float64) -> Any:
     return np.ascontiguousarray(values.T, dtype=dtype)
 
 
-def _less(values: Any, offsets: NDArray[np.float64], units: NDArray[np.float64] | float = 1.0) -> Any:
-    """The stored values of each row less an offset, in a unit."""
-    units = np.broadcast_to(units, len(offsets))
+def _less(values: Any, offsets: NDArray[np.float64]) -> Any:
+    """The stored values of each row less an offset."""
     if not sparse.issparse(values):
-        return (values - offsets[:, None]) / units[:, None]
-    n_stored = np.diff(values.indptr)
-    data = (values.data - np.repeat(offsets, n_stored)) / np.repeat(units, n_stored)
+        return values - offsets[:, None]
+    data = values.data - np.repeat(offsets, np.diff(values.indptr))
+    return sparse.csr_matrix((data, values.indices, values.indptr), shape=values.shape)
+
+
+def _in_units(values: Any, units: NDArray[np.float64]) -> Any:
+    """Each row in a unit of its own."""
+    if not sparse.issparse(values):
+        return values / units[:, None]
+    data = values.data / np.repeat(units, np.diff(values.indptr))
     return sparse.csr_matrix((data, values.indices, values.indptr), shape=values.shape)
 
 
