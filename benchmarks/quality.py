@@ -330,7 +330,7 @@ def draw_leads(rows: pd.DataFrame, path: Path) -> bool:
     newer = leads.index.isin(NEWER)
     height = np.arange(len(leads))
     figure, axes = plt.subplots(
-        1, len(DRAWN), sharex=True, sharey=True, figsize=(9, 1.5 + 0.19 * len(leads)), layout="constrained"
+        1, len(DRAWN), sharex=True, sharey=True, figsize=(7.5, 1.5 + 0.18 * len(leads)), layout="constrained"
     )
     for ax, method in zip(axes, DRAWN, strict=True):
         lead = leads[method]

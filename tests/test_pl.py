@@ -299,7 +299,7 @@ def test_embedding_says_which_columns_there_are(adata):
             scutc.pl.embedding(adata, color=color, show=False)
     adata.var["symbol"] = "S" + adata.var_names
     scutc.pl.embedding(adata, color="S" + adata.var_names[0], gene_symbols="symbol", show=False)
-    scutc.pl.embedding(adata, color=adata.var_names[0], show=False)
+    scutc.pl.embedding(adata, color=[adata.var_names[0], None], show=False)
 
 
 def test_embedding_has_a_panel_for_each_number_of_clusters(adata):

@@ -108,7 +108,7 @@ def _check_colors(adata: AnnData, color: str | Sequence[str]) -> None:
     """Raise on a name that is neither a column nor a gene."""
     genes = adata.var_names if adata.raw is None else adata.raw.var_names.union(adata.var_names)
     for name in np.ravel(color):
-        if name not in adata.obs and name not in genes:
+        if name is not None and name not in adata.obs and name not in genes:
             valid = ", ".join(map(repr, adata.obs))
             msg = f"color={str(name)!r} is neither a gene nor a column of adata.obs. Columns: {valid}."
             raise KeyError(msg)
