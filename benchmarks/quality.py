@@ -194,6 +194,15 @@ def run(sets: Mapping[str, AnnData], only: str | None, path: Path, peers: Peers 
     return failures
 
 
+def circumstances_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """The machine with its packages, the code, and the version of a method of the other environment."""
+    return rows["circumstances"].astype(str).str.extract(r"(?P<machine>.*); code (?P<code>\w+)(?P<version>.*)")
+
+
+def is_utc(rows: pd.DataFrame) -> pd.Series:
+    return rows["method"].str.startswith("UTC")
+
+
 def table_of(rows: pd.DataFrame, part: str, genes: str = "variable", values: str = "ARI") -> pd.DataFrame:
     """Sets and tasks × methods."""
     rows = rows[(rows["part"] == part) & (rows["genes"] == genes)]
@@ -362,12 +371,14 @@ def introduction(rows: pd.DataFrame) -> list[str]:
     newer = np.isin(sets, NEWER).sum()
     limits = ", ".join(f"{method} {cells}" for method, cells in LARGEST.items())
     at_k = rows[rows["method"] == "Leiden at k"]
+    measured = circumstances_of(rows)
     # Those of the other environment have a version more.
-    here, *peers = sorted(rows["circumstances"].unique(), key=len)
-    versions = "".join(sorted(words.removeprefix(here) for words in peers))
+    versions = "".join(sorted(measured["version"].unique()))
+    codes = {whose: ", ".join(some.unique()) for whose, some in measured["code"].groupby(is_utc(rows))}
+    others = "" if len(set(codes.values())) == 1 else f" (the other methods: code {codes[False]})"
     return [
         f"Written by `benchmarks/quality.py`. Measured on {' and '.join(sorted(rows['date'].unique()))} with "
-        f"{here}{versions}.",
+        f"{measured['machine'].iloc[0]}; code {codes[True]}{others}{versions}.",
         f"{len(sets)} labelled data sets, {newer} of them newer than the first defaults, all prepared the same way: "
         "log-normalised, the 2000 most variable genes, or all that at least three cells have; images and sets with "
         "values below zero as they are. Every method has its defaults and seed 0, with these exceptions. The rivals of "
@@ -452,10 +463,10 @@ def main() -> int:
             print(f"\nInterrupted. {path} keeps what was measured; run again to go on.", file=sys.stderr)
             return 130
     rows = read_rows(path)
-    # Those of the other environment have its packages behind what all have.
-    here = rows["circumstances"].astype(str).str.extract(r"(.*; code \w+)", expand=False)
-    if len(kinds := here.unique()) != 1:
-        print(f"quality.py: {path} has rows of {len(kinds)} kinds of circumstances.", file=sys.stderr)
+    # All of one machine; UTC of one code, and the other methods, too, which may be an earlier one.
+    measured = circumstances_of(rows)
+    if measured["machine"].nunique() > 1 or measured["code"].groupby(is_utc(rows)).nunique().max() > 1:
+        print(f"quality.py: {path} has rows of several kinds of circumstances.", file=sys.stderr)
         return 2
     text = report(rows, options.output)
     (options.output / "quality.md").write_text(text)

@@ -45,10 +45,11 @@ def _how_to_transform(layer: str | None, use_raw: bool) -> str:
             "adata.X is."
         )
     if layer is not None:
+        other = f"{layer}_log_normalised"
         return (
             "Leave layer out if adata.X is normalised and logarithmised. Else do so in a copy, and give that:\n"
-            f"    adata.layers['normalised'] = adata.layers[{layer!r}].copy()\n"
-            "    sc.pp.normalize_total(adata, layer='normalised')\n    sc.pp.log1p(adata, layer='normalised')"
+            f"    adata.layers[{other!r}] = adata.layers[{layer!r}].copy()\n"
+            f"    sc.pp.normalize_total(adata, layer={other!r})\n    sc.pp.log1p(adata, layer={other!r})"
         )
     return "Normalise and logarithmise them first:\n    sc.pp.normalize_total(adata)\n    sc.pp.log1p(adata)"
 

@@ -140,7 +140,7 @@ def test_how_much_genes_vary_is_seen_next_to_others_of_a_similar_mean(container)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_genes_that_do_not_vary_are_never_chosen_and_change_nothing(container, monkeypatch):
+def test_genes_that_do_not_vary_come_last_and_change_nothing(container, monkeypatch):
     monkeypatch.setattr(genes, "STRICT_RATE", 0.0)  # so that none is informative
     X = weak_groups(0, 1.0, n_genes=2000).X.astype(float) * 1e-100
     n_varying = X.shape[1]
@@ -152,6 +152,17 @@ def test_genes_that_do_not_vary_are_never_chosen_and_change_nothing(container, m
     screen = judge(container(wider))
     assert screen.kept.sum() == 150
     assert not screen.kept[n_varying:].any()
+
+
+def test_one_gene_that_varies_beyond_all_measure_is_only_the_first():
+    X = np.random.default_rng(0).normal(size=(60, 2500))
+    X -= X.mean(axis=0)
+    X[:, 50:] *= 1e-30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Genes(X, "euclidean").variability(np.arange(2500))
+    assert np.isfinite(found).all()
+    assert found[:50].min() > found[50:].max()
 
 
 def test_genes_that_do_not_vary_are_no_tests(monkeypatch):

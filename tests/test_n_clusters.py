@@ -69,14 +69,14 @@ def test_mutual_information_is_less_by_what_chance_gives():
 @pytest.mark.parametrize("n_cells", [2, 3, 5])
 def test_estimate_of_a_handful_of_cells_is_one_cluster(n_cells):
     X = np.random.default_rng(0).random((n_cells, 10))
-    with pytest.warns(UserWarning, match=f"One cluster of all cells, since {n_cells} are too few"):
+    with pytest.warns(UserWarning, match=f"One cluster, since {n_cells} cells .* are too few"):
         assert UTC().fit(X).n_clusters_ == 1
 
 
 @pytest.mark.parametrize("n_genes", [10, 300])
 def test_identical_cells_are_one_cluster(n_genes):
     X = np.tile(np.random.default_rng(0).random(n_genes), (20, 1))
-    with pytest.warns(UserWarning, match="One cluster of all cells, since they do not differ"):
+    with pytest.warns(UserWarning, match="One cluster, since the cells do not differ"):
         assert UTC().fit(X).n_clusters_ == 1
 
 

@@ -76,7 +76,7 @@ def test_what_mends_counts_in_a_layer_leaves_them_and_x_alone():
     (warning,) = cluster(adata, layer="{raw}")
     lines = [line for line in str(warning.message).splitlines() if line.startswith("    ")]
     exec("\n".join(map(str.strip, lines)), {"adata": adata, "sc": sc})
-    assert not cluster(adata, layer="normalised", key_added="again")
+    assert not cluster(adata, layer="{raw}_log_normalised", key_added="again")
     np.testing.assert_array_equal(adata.layers["{raw}"], layers["{raw}"])
     np.testing.assert_array_equal(adata.X, X)
 

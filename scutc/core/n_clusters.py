@@ -65,8 +65,12 @@ def estimate_n_clusters(
     n_cells = len(solution.embedding)
     candidates = range(2, min(MAX_CLUSTERS, n_cells // MIN_MEAN_SIZE) + 1)
     if not candidates or not solution.spectrum[0] > 0:
-        why = "they do not differ" if candidates else f"{n_cells} are too few to look for clusters"
-        warn(f"One cluster of all cells, since {why}. Give n_clusters to divide them all the same.")
+        if candidates:
+            warn("One cluster, since the cells do not differ.")
+        else:
+            warn(
+                f"One cluster, since {n_cells} cells (or landmarks) are too few to estimate a number: give n_clusters."
+            )
         nothing = np.zeros(1)
         return NClustersEstimate(1, np.array([1]), nothing, nothing, nothing, "no structure, or too few cells")
     settings.report(f"number of clusters: {candidates[0]} to {candidates[-1]}")

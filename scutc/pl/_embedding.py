@@ -80,7 +80,7 @@ def embedding(
     if color is None:
         color = columns if len(columns) > 1 else columns[0]
     kwargs.setdefault("size", min(120_000 / max(embedded_cells(adata, key).sum(), 1), LARGEST_DOT))
-    if "gene_symbols" not in kwargs:
+    if kwargs.get("gene_symbols") is None:
         _check_colors(adata, color)
     beside = kwargs.get("legend_loc", "right margin") == "right margin"
     if beside:
