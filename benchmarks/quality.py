@@ -465,7 +465,7 @@ def main() -> int:
     rows = read_rows(path)
     # All of one machine; UTC of one code, and the other methods, too, which may be an earlier one.
     measured = circumstances_of(rows)
-    if measured["machine"].nunique() > 1 or measured["code"].groupby(is_utc(rows)).nunique().max() > 1:
+    if len(measured["machine"].unique()) > 1 or measured["code"].groupby(is_utc(rows)).nunique().max() > 1:
         print(f"quality.py: {path} has rows of several kinds of circumstances.", file=sys.stderr)
         return 2
     text = report(rows, options.output)
