@@ -98,7 +98,7 @@ def crossing_lines() -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure labels at a given number of clusters.")
     parser.add_argument("folder", nargs="?", default=os.environ.get("SCUTC_DATA"), help="default: $SCUTC_DATA")
-    parser.add_argument("--save", metavar="FILE", help="only write the first seed's labels of the sets to this file")
+    parser.add_argument("--save", help=argparse.SUPPRESS)  # only the first seed's labels of the sets, to this file
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.save is not None:
